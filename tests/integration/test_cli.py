@@ -12,6 +12,7 @@ import time
 import pytest
 
 from machines import BUILD, GIB, kill_servers, make_machine, wait_until
+from cli_checks import one_line
 from held import can_mount
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make this happen")
@@ -31,17 +32,6 @@ def ending(tmp_path_factory, endings):
     """One simulated H200, of which nothing may be left: test_nothing_is_left looks."""
     endings.append(make_machine(tmp_path_factory, "h200"))
     return endings[-1]
-
-
-def one_line(result, status, *parts):
-    """Asserts the exit status, and one line on stderr that has these parts."""
-    assert result.returncode == status, result
-    lines = result.stderr.splitlines()
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("allot: "), lines[0]
-    for part in parts:
-        assert part in lines[0], lines[0]
-    return lines[0]
 
 
 # Bad input that is known to be bad before anything is started.
@@ -125,18 +115,6 @@ def test_bad_description_file(ending, tmp_path):
     spec = tmp_path / "cards.conf"
     spec.write_text("[gpu]\nmemory = lots\n")
     one_line(ending.allot("run", "--sim", spec, "--", "true"), 125, "--sim", "lots")
-
-
-def test_ps_tells_of_a_simulated_gpu(machine, tmp_path):
-    """The command in the hint works for a description file too."""
-    spec = tmp_path / "cards.conf"
-    spec.write_text("[gpu]\n")
-    machine.sim = ["--sim", spec]
-    machine.start("--name", "alone", "--", "sleep", "60")
-    run_dir = wait_until(lambda: next(machine.base.glob("sim-cards-*/allotd.sock"), None), what="its daemon").parent
-    hint = wait_until(lambda: machine.allot("ps").stderr, what="the hint")
-    assert hint == f"allot: ps: a simulated GPU is in use; for its tenants: allot ps --run-dir {run_dir}\n"
-    wait_until(lambda: "alone" in machine.allot("ps", "--run-dir", run_dir).stdout, what="its tenant")
 
 
 def test_no_gpu_says_how_to_get_one(machine):
@@ -305,120 +283,12 @@ def test_two_runs_start_one_daemon(ending):
         assert process.wait(timeout=20) == 0, process.stderr.read()
 
 
-def test_settings_of_the_daemon_that_is_started(machine, tmp_path):
-    settings = tmp_path / "settings"
-    settings.write_text("policy = token\n")
-    done = machine.run("--", "sh", "-c", f'{BUILD}/allot ps --json "$@"', "sh", *machine.sim,
-                       cwd=tmp_path, environment={"ALLOT_CONFIG": "settings"})
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["devices"][0]["policy"] == "token"
-
-
-def test_settings_that_a_running_daemon_does_not_take(machine, tmp_path):
-    """ALLOT_CONFIG changes nothing of a daemon that runs, which is said; the same file again is no reason to."""
-    first, second = tmp_path / "first", tmp_path / "second"
-    for settings in (first, second):
-        settings.write_text("policy = token\n")
-    tenant = machine.start("--name", "a", "--", "sleep", "60", environment={"ALLOT_CONFIG": str(first)})
-    machine.wait_for_tenant("a")
-    done = machine.run("--", "true", environment={"ALLOT_CONFIG": str(second)})
-    assert done.returncode == 0
-    assert f"ALLOT_CONFIG={second} is not used" in done.stderr and f"the settings of {first}" in done.stderr
-    for environment in ({"ALLOT_CONFIG": str(first)}, {}):
-        assert "ALLOT_CONFIG" not in machine.run("--", "true", environment=environment).stderr
-    tenant.terminate()
-
-
 def test_a_simulated_gpu_that_does_not_exist(machine):
     """Every command that looks for a daemon names the mistake, rather than an empty machine."""
     for command in ("ps", "tasks", "doctor", "topo"):
         done = machine.allot(command, "--sim", "h1000")
         assert done.returncode != 0, command
         assert "no GPU of that name" in done.stdout + done.stderr, command
-
-
-def test_a_list_in_a_pipe_is_not_cut(machine):
-    name = "job-123456-" + "x" * 52
-    tenant = machine.start("--name", name, "--cores", "12.5", "--", "sleep", "60")
-    machine.wait_for_tenant(name)
-    done = machine.allot("ps", *machine.sim)
-    assert name in done.stdout and "WAITED" in done.stdout
-    tenant.terminate()
-
-
-def test_tasks_of_a_private_daemon(machine):
-    """A daemon of one user watches its tenants alone, whatever watch_tasks is."""
-    tenant = machine.start("--name", "a", "--", "sleep", "60")
-    machine.wait_for_tenant("a")
-    done = machine.allot("tasks", *machine.sim)
-    assert done.returncode == 0 and "watch_tasks" not in done.stderr
-    assert "as a system service" in done.stderr
-    tenant.terminate()
-
-
-@pytest.mark.parametrize("text, says", [
-    (None, ["ALLOT_CONFIG: 'settings'", "No such file"]),
-    ("quantum = soon\n", ["settings:1: quantum", "'soon'"]),
-])
-def test_settings_that_are_not_right(machine, tmp_path, text, says):
-    if text:
-        (tmp_path / "settings").write_text(text)
-    done = machine.run("--", "true", cwd=tmp_path, environment={"ALLOT_CONFIG": "settings"})
-    assert done.returncode == 125
-    assert all(part in done.stderr for part in says), done.stderr
-
-
-def allotd(*options):
-    return subprocess.run([BUILD / "allotd", "--foreground", *options], capture_output=True, text=True, timeout=30,
-                          check=False)
-
-
-@pytest.mark.parametrize("options, says", [
-    (["--kube-slices", "0"], "command line: kube_slices: '0': out of range; write a whole number from 1 to 100"),
-    (["--kube_slices=101"], "command line: kube_slices: '101': out of range"),
-    (["--drain-min", "1s"], "command line: drain_min: is no longer a setting: its value is 10ms; remove it"),
-    (["--free_depth=1ms"], "command line: free_depth: is no longer a setting: its value is 10ms; remove it"),
-    (["--tuning", "/nowhere"], "/nowhere: No such file"),
-    (["--volume-config", "/etc/x"], "command line: volume_config: '/etc/x': allot has no such setting: "),
-    (["--query-port=x"], "command line: query_port: 'x': must be a port, 1 to 65535"),
-])
-def test_settings_as_options_that_are_not_right(options, says):
-    done = allotd(*options)
-    assert done.returncode == 1 and done.stderr.startswith(f"allotd: {says}"), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_options_go_before_the_file(tmp_path):
-    """So the file's word does not count, whichever of its names is used; what is wrong in the file does."""
-    settings = tmp_path / "settings"
-    settings.write_text("cordon = none\nkube_api = /nowhere\n")
-    # It ends for want of that library, with both read; of the API, which is off, it says nothing.
-    done = allotd("--config", settings, "--run-dir", tmp_path / "run", "--standalone=true", "--nvml", "/nowhere.so",
-                  "--log-level=error")
-    assert done.returncode == 1 and "/nowhere.so" in done.stderr and "kube" not in done.stderr, done.stderr
-    settings.write_text("kube_slices = 0\n")
-    done = allotd("--config", settings, "--kube-slices", "3")
-    assert done.returncode == 1 and f"{settings}:1: kube_slices: '0'" in done.stderr, done.stderr
-
-
-@pytest.mark.parametrize("text, says", [
-    ("quantum = 30ms", ":1: quantum: is a setting, not a tuning: write it to the file of --config"),
-    ("kubeconfig = /k", ":1: kubeconfig: no such tuning (allotd --list-tuning lists it)"),
-    ("depth = 5", ":1: depth: '5': must be from 10us to 1s"),
-    ("drain_max = 5ms", ": drain_min: '10ms' is above drain_max, '5ms'"),
-])
-def test_tuning_that_is_not_right(tmp_path, text, says):
-    file = tmp_path / "tuning"
-    file.write_text(text + "\n")
-    done = allotd("--tuning", file)
-    assert done.returncode == 1 and done.stderr.startswith(f"allotd: {file}{says}"), done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_tuning_is_listed_apart_from_settings():
-    settings, tuning = allotd("--help").stdout, allotd("--list-tuning").stdout
-    assert "\n  quantum " in settings and "\n  depth " not in settings
-    assert "\n  depth " in tuning and "\n  quantum " not in tuning
 
 
 def test_run_after_run(machine):
@@ -445,132 +315,6 @@ def test_daemon_killed_is_started_again(ending):
     assert [pid for pid, line in ending.servers().items() if "/allotd " in line] != daemon
     output, errors = process.communicate(timeout=20)
     assert (process.returncode, errors) == (9, "")
-
-
-def test_ps_without_tenants(machine):
-    result = machine.allot("ps", *machine.sim)
-    assert (result.returncode, result.stdout, result.stderr) == (0, "no tenants\n", "")
-    assert machine.ps() == {"version": 1, "devices": [], "tenants": []}
-    assert not machine.servers()
-
-
-NUMBER = (int, float)
-DEVICE_FIELDS = {"index": int, "uuid": str, "name": str, "memory_bytes": int,
-                 "memory_used_bytes": int, "busy_pct": NUMBER}
-TENANT_FIELDS = {"name": str, "id": str, "state": str, "devices": list}
-SHARE_FIELDS = {"index": int, "memory_quota_bytes": int, "memory_used_bytes": int,
-                "cores_pct": NUMBER, "cores_limit_pct": NUMBER, "got_1s_pct": NUMBER,
-                "got_60s_pct": NUMBER, "waited_s": NUMBER, "denied": int}
-
-
-def check_fields(entry, fields):
-    assert set(entry) >= set(fields)
-    for name, kind in fields.items():
-        assert isinstance(entry[name], kind) and not isinstance(entry[name], bool), name
-
-
-def test_ps_json(machine2):
-    machine2.start("--name", "a", "--gpu", "all", "--memory", "2GiB", "--cores", "30",
-                   "--cores-limit", "60", "--", "sleep", "30")
-    machine2.wait_for_tenant("a")
-    listing = machine2.ps()
-    assert set(listing) == {"version", "devices", "tenants"} and listing["version"] == 1
-    assert [device["index"] for device in listing["devices"]] == [0, 1]
-    for device in listing["devices"]:
-        check_fields(device, DEVICE_FIELDS)
-    tenant, = listing["tenants"]
-    check_fields(tenant, TENANT_FIELDS)
-    for device in tenant["devices"]:
-        check_fields(device, SHARE_FIELDS)
-        assert device["memory_quota_bytes"] == 2 * GIB
-        assert (device["cores_pct"], device["cores_limit_pct"]) == (30, 60)
-
-
-def test_ps_table_and_watch(machine):
-    machine.start("--name", "a", "--memory", "2GiB", "--cores", "30", "--", "sleep", "30")
-    machine.wait_for_tenant("a")
-    table = machine.allot("ps", *machine.sim).stdout
-    assert all(len(line) <= 80 for line in table.splitlines()), table
-    row = next(line.split() for line in table.splitlines() if line.startswith("a "))
-    assert row[1] == "0" and "2.0" in row and "30" in row
-    for options, ends in ((["--watch", "0.1"], "\n\n"), (["--watch=0.1", "--json"], "\n")):
-        watch = subprocess.Popen([BUILD / "allot", "ps", *machine.sim, *options], text=True,
-                                 stdout=subprocess.PIPE, env=machine.environment)
-        time.sleep(0.6)
-        watch.terminate()
-        frames = watch.communicate()[0].split(ends)
-        assert len(frames) >= 4
-        assert "\033" not in frames[0]
-        if "--json" in options:
-            assert json.loads(frames[0])["version"] == 1
-
-
-def test_no_memory_option_means_the_rest(machine):
-    machine.start("--name", "a", "--memory", "100GiB", "--", "sleep", "30")
-    machine.wait_for_tenant("a")
-    machine.start("--name", "b", "--", "sleep", "30")
-    tenant = machine.wait_for_tenant("b")
-    card = machine.ps()["devices"][0]["memory_bytes"]
-    assert tenant["devices"][0]["memory_quota_bytes"] == card - 100 * GIB
-
-
-def test_set_live(machine):
-    machine.start("--name", "a", "--memory", "2GiB", "--cores", "30", "--", "sleep", "30")
-    machine.wait_for_tenant("a")
-    result = machine.allot("set", "a", "--memory", "3GiB", "--cores", "40", "--cores-limit", "80",
-                           *machine.sim)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "a: GPU 0: memory 3.0 GiB, cores 40 %, limit 80 %\n"
-    device = machine.tenants()["a"]["devices"][0]
-    assert device["memory_quota_bytes"] == 3 * GIB
-    assert (device["cores_pct"], device["cores_limit_pct"]) == (40, 80)
-
-
-def test_set_refusals(machine2):
-    machine2.start("--name", "a", "--gpu", "all", "--memory", "2GiB", "--cores", "30", "--",
-                   "sleep", "30")
-    machine2.wait_for_tenant("a")
-    for arguments, status, parts in (
-            (["a"], 2, ["nothing to set"]),
-            ([], 2, ["name"]),
-            (["a", "b", "--memory", "1GiB"], 2, ["name"]),
-            (["a", "--memory", "4XB"], 2, ["'4XB'"]),
-            (["a", "--memory", "1GiB"], 1, []),  # which of the two?
-            (["a", "--gpu", "7", "--memory", "1GiB"], 1, ["no such GPU"]),
-            (["a", "--gpu", "0", "--memory", "2TiB"], 1, []),
-            (["nobody", "--gpu", "0", "--memory", "1GiB"], 1, ["nobody"])):
-        one_line(machine2.allot("set", *arguments, *machine2.sim), status, "allot: set: ", *parts)
-    assert machine2.allot("set", "a", "--gpu", "1", "--memory", "1GiB",
-                          *machine2.sim).returncode == 0
-    quotas = [device["memory_quota_bytes"] for device in machine2.tenants()["a"]["devices"]]
-    assert quotas == [2 * GIB, 1 * GIB]
-
-
-def test_set_without_daemon(machine):
-    one_line(machine.allot("set", "a", "--memory", "1GiB", *machine.sim), 1, "no daemon runs")
-    assert not machine.servers()
-
-
-def test_pause_and_resume(machine):
-    machine.start("--name", "a", "--memory", "2GiB", "--", "sleep", "30")
-    running = machine.wait_for_tenant("a")["state"]
-    assert machine.allot("pause", "a", *machine.sim).returncode == 0
-    assert machine.tenants()["a"]["state"] == "paused"
-    assert machine.allot("resume", "a", *machine.sim).returncode == 0
-    assert machine.tenants()["a"]["state"] == running
-    one_line(machine.allot("pause", "nobody", *machine.sim), 1, "allot: pause: ", "nobody")
-
-
-def test_paused_tenant_starts_no_work(machine):
-    process = machine.start("--name", "a", "--memory", "2GiB", "--",
-                            *machine.load("--seconds", "6", "--report-every", "0.5"))
-    machine.wait_for_tenant("a", lambda tenant: tenant["devices"][0]["got_1s_pct"] > 50)
-    assert machine.allot("pause", "a", *machine.sim).returncode == 0
-    time.sleep(1.5)
-    assert machine.tenants()["a"]["devices"][0]["got_1s_pct"] < 5
-    assert machine.allot("resume", "a", *machine.sim).returncode == 0
-    machine.wait_for_tenant("a", lambda tenant: tenant["devices"][0]["got_1s_pct"] > 50)
-    assert process.wait(timeout=30) == 0
 
 
 def test_orphans_keep_the_tenant(ending):

@@ -10,9 +10,9 @@ import pytest
 from machines import BUILD, GIB, make_machine, wait_until
 from scrape import address_in, scrape
 from servers import start_servers
+from plugin_node import ids, make_node  # noqa: F401
 from sim_peers import PREAMBLE, start_sim  # noqa: F401
 from test_cdi import Devices, edits_of
-from test_plugin import ids, make_node  # noqa: F401
 
 MIB = 1 << 20
 MIG = "mig = 3g.71gb, 2g.35gb, 1g.18gb\n[card]\npci = 0000:2a:00.0\n"
