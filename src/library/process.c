@@ -25,6 +25,7 @@
 #include "library/swap/ipc_broker.h"
 #include "library/swap/fd_exchange_client.h"
 #include "library/swap/swap.h"
+#include "library/swap/swap_quiesce.h"
 #include "library/sys/config.h"
 #include "library/sys/locks.h"
 #include "library/sys/log.h"

@@ -79,7 +79,7 @@ static inline void swap_leave_always(const bool *unused)
 	__attribute__((cleanup(swap_leave_always), unused)) bool is_memory_still = true; \
 	swap_enter_to_free()
 
-/* ---- for swap.c alone ---- */
+/* ---- for swap.c and swap_quiesce.c alone ---- */
 
 /*
  * Closes the hold and waits up to patience_ns until no thread is inside. On timeout, restores the earlier state and returns

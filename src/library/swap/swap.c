@@ -12,11 +12,11 @@
 #include "library/swap/swap_backing.h"
 #include "library/swap/swap_copy.h"
 #include "library/swap/swap_peers.h"
+#include "library/swap/swap_quiesce.h"
 #include "library/sys/locks.h"
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-#define PATIENCE_NS (2 * NS_PER_S)         /* time until a move that cannot begin is given up */
 #define RETURN_PATIENCE_NS (10 * NS_PER_S) /* time until waiting calls fail for lack of room */
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
@@ -27,25 +27,15 @@
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
 #define EXIT_PATIENCE_NS (5 * NS_PER_S)
-#define CONTEXTS_MAX 64
 
 static bool is_started;
 static _Atomic bool is_exiting, is_in_driver;
-
-static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use movable memory */
-static uint32_t contexts_count;
-static bool has_too_many;
 
 /* The values of the slot's swap fields; written by the swap thread. */
 static struct {
 	_Atomic uint32_t state, word, failed;
 	_Atomic uint64_t moved_ns;
 } own = { .state = SWAP_IN };
-
-/* The state of a wait for work to end. Work may never end; then the helper thread gives up the wait. */
-enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
-static _Atomic uint32_t wait;
-static _Atomic uint64_t wait_since_ns;
 
 static uint64_t copied_ns;       /* duration of the last move's copies */
 static uint64_t return_since_ns; /* when the return in progress began; 0 if there is none */
@@ -56,28 +46,6 @@ void swap_begin(void *arena, uint64_t arena_bytes)
 		return;
 	swap_arena_begin(arena, arena_bytes);
 	atomic_fetch_or(&process_state.detours, DETOUR_HOLD);
-}
-
-void swap_add_context(CUcontext context)
-{
-	if (!swap_is_on())
-		return;
-	swap_remove_context(context);
-	WITH_LOCK(&locks.swap_contexts);
-	if (contexts_count < CONTEXTS_MAX)
-		contexts[contexts_count++] = context;
-	else
-		has_too_many = true;
-}
-
-void swap_remove_context(CUcontext context)
-{
-	if (!swap_is_on())
-		return;
-	WITH_LOCK(&locks.swap_contexts);
-	for (uint32_t i = contexts_count; i-- > 0;)
-		if (contexts[i] == context)
-			contexts[i] = contexts[--contexts_count];
 }
 
 void swap_context_gone(CUcontext context)
@@ -124,77 +92,6 @@ static void set_state(enum swap_state state)
 {
 	atomic_store(&own.state, (uint32_t)state);
 	swap_publish(atomic_load(&process_state.slot));
-}
-
-/* ---- waiting until no work runs ---- */
-
-void swap_check_timeout(uint64_t now_ns)
-{
-	uint32_t expected = WAIT_WORK;
-
-	/* now_ns may be before wait_since_ns, so add instead of subtracting. */
-	if (atomic_load(&wait) != WAIT_WORK || now_ns < atomic_load(&wait_since_ns) + PATIENCE_NS)
-		return;
-	/* Open the hold, because the work may wait for a thread that the hold keeps out. */
-	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
-		swap_hold_open(true);
-}
-
-/*
- * Waits until all work of all contexts has ended; the hold keeps new work from beginning. Returns false, with the hold open, if
- * the wait was given up.
- */
-static bool wait_for_work(void)
-{
-	CUresult result = has_too_many ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
-
-	atomic_store(&wait_since_ns, sys_now_ns());
-	atomic_store(&wait, WAIT_WORK);
-	for (uint32_t i = 0; i < contexts_count && result == CUDA_SUCCESS; i++) {
-		result = real.cuCtxSetCurrent(contexts[i]);
-		if (result == CUDA_SUCCESS)
-			result = real.cuCtxSynchronize();
-	}
-	bool is_given_up = atomic_exchange(&wait, WAIT_NONE) == WAIT_GIVEN_UP;
-	if (!is_given_up && result != CUDA_SUCCESS)
-		swap_hold_open(true);
-	if (is_given_up || result != CUDA_SUCCESS)
-		log_debug("swap: waiting for this process's GPU work %s (CUDA error %d)",
-			  is_given_up ? "took too long" : "failed", (int)result);
-	return !is_given_up && result == CUDA_SUCCESS;
-}
-
-/*
- * Waits until no capture is in progress: waiting for work would break a capture, and the memory that the captured graph will
- * use is not known yet. Returns false at until_ns.
- */
-static bool wait_for_captures(uint64_t until_ns)
-{
-	while (atomic_load(&process_state.captures)) {
-		if (sys_now_ns() > until_ns)
-			return false;
-		sys_sleep_ns(NS_PER_MS);
-	}
-	return true;
-}
-
-/* Waits until no work of this process runs or can begin. Returns true with the hold closed, or false with the hold open. */
-static bool quiesce(void)
-{
-	uint64_t until_ns = sys_now_ns() + PATIENCE_NS;
-
-	do {
-		if (!wait_for_captures(until_ns) || !swap_hold_close(PATIENCE_NS)) {
-			log_debug("swap: %s", atomic_load(&process_state.captures)
-						      ? "a capture does not end"
-						      : "a call does not return");
-			return false;
-		}
-		if (!atomic_load(&process_state.captures))
-			return wait_for_work();
-		swap_hold_open(true);
-	} while (sys_now_ns() < until_ns);
-	return false;
 }
 
 /* ---- moving out and back ---- */
@@ -261,7 +158,7 @@ static uint64_t lock_next(void)
 
 	/* The lock keeps the context from ending while it is current here. */
 	WITH_LOCK(&locks.swap_contexts);
-	if (contexts_count && real.cuCtxSetCurrent(contexts[0]) == CUDA_SUCCESS)
+	if (swap_enter_context())
 		bytes = swap_arena_lock_next();
 	real.cuCtxSetCurrent(NULL);
 	return bytes;
@@ -345,7 +242,7 @@ static void wait_for_arena(void)
 	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
 
 	while (!swap_arena_is_ready(swap_backing_figures(-1).movable_bytes) && should_move_out() &&
-	       sys_now_ns() - since_ns < PATIENCE_NS) {
+	       sys_now_ns() - since_ns < SWAP_PATIENCE_NS) {
 		sys_sleep_ns(RETRY_NS);
 		uint64_t now = arena_ready();
 		if (now <= seen)
@@ -363,7 +260,7 @@ static void try_move_out(uint32_t word)
 	wait_for_arena();
 	lock_arena();
 	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();
-	bool is_quiet = should_move_out() && quiesce();
+	bool is_quiet = should_move_out() && swap_quiesce();
 	bool is_out = is_quiet && move_out();
 	real.cuCtxSetCurrent(NULL); /* the context may end before the next move */
 	if (!is_quiet)
@@ -457,7 +354,7 @@ static void try_move_in(uint32_t word)
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
 	/* In state SWAP_SHORT, calls that free memory may be inside the hold. */
-	if (was_short && !swap_hold_close(PATIENCE_NS))
+	if (was_short && !swap_hold_close(SWAP_PATIENCE_NS))
 		return;
 	set_state(was_short ? SWAP_SHORT : SWAP_RETURNING);
 	bool is_back = move_in();
@@ -506,7 +403,7 @@ static uint64_t follow_order(uint32_t word)
 		atomic_store(&own.word, word);
 	/* SWAP_ORDER_OUT cancels a return. The hold is closed during a return, except in state SWAP_SHORT. */
 	if (order == SWAP_ORDER_OUT && !is_on_gpu() &&
-	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_close(PATIENCE_NS))) {
+	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_close(SWAP_PATIENCE_NS))) {
 		return_since_ns = 0;
 		atomic_store(&own.state, SWAP_OUT);
 	}
@@ -587,13 +484,11 @@ void swap_reset(void)
 	is_started = false;
 	atomic_store(&is_exiting, false);
 	atomic_store(&is_in_driver, false);
-	contexts_count = 0;
-	has_too_many = false;
+	swap_quiesce_reset();
 	atomic_store(&own.state, SWAP_IN);
 	atomic_store(&own.word, 0);
 	atomic_store(&own.failed, 0);
 	atomic_store(&own.moved_ns, 0);
-	atomic_store(&wait, WAIT_NONE);
 	return_since_ns = 0;
 	swap_room_reset();
 	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_HOLD);

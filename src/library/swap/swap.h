@@ -31,17 +31,8 @@ void swap_begin(void *arena, uint64_t arena_bytes);
 /* Starts the swap thread, unless it runs or the process is not swappable. */
 void swap_start(void);
 
-/*
- * These functions keep the list of contexts whose work a move waits for. Call swap_add_context() after a context is made,
- * swap_remove_context() before a call that may end it, and swap_context_gone() after it has ended. If it did not end, call
- * swap_add_context() again.
- */
-void swap_add_context(CUcontext context);
-void swap_remove_context(CUcontext context);
+/* Call after a context has ended, which was removed from the list of contexts before (swap_quiesce.h). */
 void swap_context_gone(CUcontext context);
-
-/* For the helper thread: gives up a wait for work that takes too long. */
-void swap_check_timeout(uint64_t now_ns);
 
 /* Writes into `slot` this process's swap state, and for each device the fields of struct region_slot_swap. */
 void swap_publish(struct region_slot *slot);

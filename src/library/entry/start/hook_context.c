@@ -21,6 +21,7 @@
 #include "library/state/process_state.h"
 #include "library/state/helper.h"
 #include "library/swap/swap.h"
+#include "library/swap/swap_quiesce.h"
 #include "library/sys/locks.h"
 
 #define DEVICES 64

@@ -1,0 +1,121 @@
+#include "library/swap/swap_quiesce.h"
+
+#include "library/loader/real.h"
+#include "library/memory/swap_hold.h"
+#include "library/state/process_state.h"
+#include "library/sys/locks.h"
+#include "library/sys/log.h"
+
+#define CONTEXTS_MAX 64
+
+static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use movable memory */
+static uint32_t contexts_count;
+static bool has_too_many;
+
+/* The state of a wait for work to end. Work may never end; then the helper thread gives up the wait. */
+enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
+static _Atomic uint32_t wait;
+static _Atomic uint64_t wait_since_ns;
+
+void swap_add_context(CUcontext context)
+{
+	if (!swap_is_on())
+		return;
+	swap_remove_context(context);
+	WITH_LOCK(&locks.swap_contexts);
+	if (contexts_count < CONTEXTS_MAX)
+		contexts[contexts_count++] = context;
+	else
+		has_too_many = true;
+}
+
+void swap_remove_context(CUcontext context)
+{
+	if (!swap_is_on())
+		return;
+	WITH_LOCK(&locks.swap_contexts);
+	for (uint32_t i = contexts_count; i-- > 0;)
+		if (contexts[i] == context)
+			contexts[i] = contexts[--contexts_count];
+}
+
+bool swap_enter_context(void)
+{
+	return contexts_count && real.cuCtxSetCurrent(contexts[0]) == CUDA_SUCCESS;
+}
+
+void swap_check_timeout(uint64_t now_ns)
+{
+	uint32_t expected = WAIT_WORK;
+
+	/* now_ns may be before wait_since_ns, so add instead of subtracting. */
+	if (atomic_load(&wait) != WAIT_WORK ||
+	    now_ns < atomic_load(&wait_since_ns) + SWAP_PATIENCE_NS)
+		return;
+	/* Open the hold, because the work may wait for a thread that the hold keeps out. */
+	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
+		swap_hold_open(true);
+}
+
+/*
+ * Waits until all work of all contexts has ended; the hold keeps new work from beginning. Returns false, with the hold open, if
+ * the wait was given up.
+ */
+static bool wait_for_work(void)
+{
+	CUresult result = has_too_many ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+
+	atomic_store(&wait_since_ns, sys_now_ns());
+	atomic_store(&wait, WAIT_WORK);
+	for (uint32_t i = 0; i < contexts_count && result == CUDA_SUCCESS; i++) {
+		result = real.cuCtxSetCurrent(contexts[i]);
+		if (result == CUDA_SUCCESS)
+			result = real.cuCtxSynchronize();
+	}
+	bool is_given_up = atomic_exchange(&wait, WAIT_NONE) == WAIT_GIVEN_UP;
+	if (!is_given_up && result != CUDA_SUCCESS)
+		swap_hold_open(true);
+	if (is_given_up || result != CUDA_SUCCESS)
+		log_debug("swap: waiting for this process's GPU work %s (CUDA error %d)",
+			  is_given_up ? "took too long" : "failed", (int)result);
+	return !is_given_up && result == CUDA_SUCCESS;
+}
+
+/*
+ * Waits until no capture is in progress: waiting for work would break a capture, and the memory that the captured graph will
+ * use is not known yet. Returns false at until_ns.
+ */
+static bool wait_for_captures(uint64_t until_ns)
+{
+	while (atomic_load(&process_state.captures)) {
+		if (sys_now_ns() > until_ns)
+			return false;
+		sys_sleep_ns(NS_PER_MS);
+	}
+	return true;
+}
+
+bool swap_quiesce(void)
+{
+	uint64_t until_ns = sys_now_ns() + SWAP_PATIENCE_NS;
+
+	do {
+		if (!wait_for_captures(until_ns) || !swap_hold_close(SWAP_PATIENCE_NS)) {
+			log_debug("swap: %s", atomic_load(&process_state.captures)
+						      ? "a capture does not end"
+						      : "a call does not return");
+			return false;
+		}
+		if (!atomic_load(&process_state.captures))
+			return wait_for_work();
+		swap_hold_open(true);
+	} while (sys_now_ns() < until_ns);
+	return false;
+}
+
+void swap_quiesce_reset(void)
+{
+	contexts_count = 0;
+	has_too_many = false;
+	atomic_store(&wait, WAIT_NONE);
+}

@@ -1,0 +1,35 @@
+/*
+ * Before a process's memory moves (swap.h), its GPU work must have ended and no thread may begin more. This part keeps the list
+ * of contexts whose work may use movable memory, and waits for that work.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "abi/cuda_abi.h"
+#include "library/sys/sys.h"
+
+#define SWAP_PATIENCE_NS (2 * NS_PER_S) /* time until a move that cannot begin is given up */
+
+/*
+ * Keep the list of contexts. Call swap_add_context() after a context is made, and swap_remove_context() before a call that may
+ * end it. If it did not end, call swap_add_context() again; if it did, call swap_context_gone() (swap.h).
+ */
+void swap_add_context(CUcontext context);
+void swap_remove_context(CUcontext context);
+
+/* Makes a context of the list current in this thread, if there is one. Call with locks.swap_contexts held. */
+bool swap_enter_context(void);
+
+/*
+ * For the swap thread: waits until no work of this process runs or can begin. Returns true with the hold (swap_hold.h) closed.
+ * Returns false with the hold open if that takes longer than SWAP_PATIENCE_NS, or if the driver reports an error.
+ */
+bool swap_quiesce(void);
+
+/* For the helper thread: gives up a wait for work that takes too long. */
+void swap_check_timeout(uint64_t now_ns);
+
+/* Call in a forked child: forgets the parent's contexts. */
+void swap_quiesce_reset(void);
