@@ -92,7 +92,7 @@ static void holders_must_hold(struct fixture *f)
 			held++;
 		}
 	}
-	/* Claims may also have slots of cards that are missing. */
+	/* Claims may also have slots of GPUs that are missing. */
 	assert_true(held <= had);
 }
 
@@ -155,14 +155,14 @@ void assert_same_terms(const struct tenant_terms *a, const struct tenant_terms *
 	}
 }
 
-struct claim_request full_request(struct fixture *f)
+struct claim_request request_with_all_terms(struct fixture *f)
 {
 	struct claim_request request = claim_of(f, "uid/c", 1, 1000, 12.5, 255);
 	slots_add(&request.device[0].slots, 64);
 	request.device[0].terms.has_limit = true;
 	request.device[0].terms.limit_pct = 75;
 	request.device_count = 2;
-	request.device[1].card = &f->node->card[0]; /* the unpromised memory */
+	request.device[1].card = &f->node->card[0]; /* all unpromised memory */
 	request.uid = 1234;
 	request.priority = -7;
 	request.elastic = ELASTIC_CHOSEN_OFF;

@@ -4,7 +4,7 @@
 #include "../../fixture.h"
 #include "daemon/containers/claims/claims.h"
 
-/* Returns a request for one card: memory quota in MiB, percent of the card's time, one slot (negative: none). */
+/* Returns a request for one GPU: its index, memory quota in MiB, percent of its time, and one slot (negative: none). */
 struct claim_request claim_of(struct fixture *f, const char *key, unsigned card, uint64_t mib,
 			      double cores_pct, int slot);
 /* Allocates; fails the test if that is refused. */
@@ -14,13 +14,15 @@ void claim_refused(struct fixture *f, const struct claim_request *request, int c
 		   const char *word);
 /*
  * Fails the test unless each claim has a tenant and a directory, or a reason why it is parked. Also checks that nothing else
- * has a claim's directory, and that the quotas and guarantees fit each card.
+ * has a claim's directory, and that the quotas and guarantees fit each GPU.
  */
 void claims_must_hold(struct fixture *f);
 /* Starts the daemon again, after it was killed or ended. */
 void claims_restart(struct fixture *f);
+/* Releases the claim; fails the test if that is refused. */
 void claim_released(struct fixture *f, const char *key);
+/* Returns a request for two GPUs with key "uid/c", in which each optional term is set. */
+struct claim_request request_with_all_terms(struct fixture *f);
 void assert_same_terms(const struct tenant_terms *a, const struct tenant_terms *b);
-struct claim_request full_request(struct fixture *f);
-/* Each test begins with the daemon's log ignored. */
+/* cmocka setup: fixture_setup() with a daemon that logs nothing. */
 int claims_setup(void **state);

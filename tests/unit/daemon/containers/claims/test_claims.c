@@ -1,4 +1,4 @@
-/* Claims: allocation, release, and their state after a restart, a full disk and a torn file. */
+/* Allocation and release of claims, refused requests, and the expiry of claims that nothing needs. */
 #include "claims_fixture.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 
-static void test_made_and_released(void **state)
+static void test_allocate_and_release(void **state)
 {
 	struct fixture *f = *state;
 	char path[NODE_PATH_MAX];
@@ -33,7 +33,7 @@ static void test_made_and_released(void **state)
 	int pid = client_spawn(f, claim->tenant, 0, NULL);
 	claims_must_hold(f);
 	claim_released(f, "pod-1/main");
-	/* Its tenant ends with its processes, and is no claim's after a restart. */
+	/* The tenant exists until its process ends, and belongs to no claim after a restart. */
 	assert_int_equal(f->node->tenant_count, 1);
 	struct error err = { 0 };
 	assert_int_equal(claims_release(f->node->claims, "pod-1/main", NULL, &err), -ENOENT);
@@ -50,13 +50,13 @@ static void test_made_and_released(void **state)
 	claims_must_hold(f);
 }
 
-static void test_names(void **state)
+static void test_tenant_names_are_valid_and_unique(void **state)
 {
 	static const struct {
 		const char *key, *wish, *name;
 	} rows[] = {
 		{ "a/b", "web", "web" },
-		{ "a/c", "web", "web-" }, /* and an id */
+		{ "a/c", "web", "web-" }, /* followed by an id */
 		{ "a/d", "_x y", "cx-y" },
 		{ "a/e", "", "c" },
 		{ "a/f", "0123456789012345678901234567890123456789012345678901234567890123456789",
@@ -68,13 +68,14 @@ static void test_names(void **state)
 		request.tenant = rows[i].wish;
 		const char *name = claim_terms(claim_made(f, &request))->name;
 		if (strncmp(name, rows[i].name, strlen(rows[i].name)) != 0)
-			fail_msg("'%s' became '%s', not '%s...'", rows[i].wish, name, rows[i].name);
+			fail_msg("'%s' became '%s', expected '%s...'", rows[i].wish, name,
+				 rows[i].name);
 		assert_true(strlen(name) < REGION_NAME_MAX);
 	}
 	claims_must_hold(f);
 }
 
-static void test_refused(void **state)
+static void test_refused_requests(void **state)
 {
 	struct fixture *f = *state;
 	char long_key[CLAIM_KEY_MAX + 1];
@@ -113,7 +114,7 @@ static void test_refused(void **state)
 	assert_int_equal(counts.refused_store + counts.refused_other, 0);
 }
 
-static void test_no_control(void **state)
+static void test_no_control_needs_a_setting(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "a", 0, 16, 1, -1);
@@ -128,8 +129,8 @@ static void test_no_control(void **state)
 	assert_true(claim_terms(claims_find(f->node->claims, "b"))->claim.is_uncontrolled);
 }
 
-/* Its tenant goes by no connection's end, and by no request but its own. */
-static void test_it_stays(void **state)
+/* Neither the end of a connection nor a request to remove the tenant ends a claim's tenant. */
+static void test_tenant_is_removed_only_by_release(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "cdi/a", 0, 16, 1, -1);
@@ -144,14 +145,14 @@ static void test_it_stays(void **state)
 	claims_must_hold(f);
 }
 
-/* ---- while claims are needed ---- */
+/* ---- claims that expire when nothing needs them ---- */
 
 static enum claim_need need;
-static unsigned asked;
+static unsigned need_checks;
 
-static enum claim_need say_need(void *data, const struct claim *claim)
+static enum claim_need answer_need(void *data, const struct claim *claim)
 {
-	asked++;
+	need_checks++;
 	return need;
 }
 
@@ -163,11 +164,11 @@ static void wait_past_grace(struct fixture *f)
 	claims_reconcile(f->node->claims);
 }
 
-static void hold(struct client *c)
+static void do_nothing(struct client *c)
 {
 }
 
-static void test_no_claim_needs_it(void **state)
+static void test_unneeded_claim_expires(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request wanted = claim_of(f, "a", 0, 16, 1, 0);
@@ -175,20 +176,20 @@ static void test_no_claim_needs_it(void **state)
 	wanted.while_wanted = true;
 	struct claim *claim = claim_made(f, &wanted);
 	claim_made(f, &kept);
-	claims_reconcile(f->node->claims); /* within its grace */
+	claims_reconcile(f->node->claims); /* within the grace period */
 	assert_int_equal(claims_count(f->node->claims), 2);
-	int pid = client_spawn(f, claim->tenant, 0, hold);
+	int pid = client_spawn(f, claim->tenant, 0, do_nothing);
 	wait_past_grace(f);
-	assert_int_equal(claims_count(f->node->claims), 2); /* it is lived in */
-	asked = 0;
-	assert_int_equal(claims_add_need_check(f->node->claims, say_need, NULL), 0);
+	assert_int_equal(claims_count(f->node->claims), 2); /* its tenant has a process */
+	need_checks = 0;
+	assert_int_equal(claims_add_need_check(f->node->claims, answer_need, NULL), 0);
 	client_kill(pid);
 	fixture_until(f, claims_find(f->node->claims, "a")->tenant->process_count == 0);
 	need = CLAIM_UNKNOWN;
 	wait_past_grace(f);
 	need = CLAIM_WANTED;
 	wait_past_grace(f);
-	assert_int_equal(asked, 4); /* of the claim with an end */
+	assert_int_equal(need_checks, 4); /* only for the claim that may expire */
 	assert_int_equal(claims_count(f->node->claims), 2);
 	need = CLAIM_UNWANTED;
 	wait_past_grace(f);
@@ -196,20 +197,20 @@ static void test_no_claim_needs_it(void **state)
 	assert_non_null(claims_find(f->node->claims, "b"));
 	assert_int_equal(claims_counts(f->node->claims).expired, 1);
 	assert_int_equal(claims_counts(f->node->claims).released, 0);
-	claims_remove_need_check(f->node->claims, say_need, NULL);
+	claims_remove_need_check(f->node->claims, answer_need, NULL);
 	claims_must_hold(f);
 	claims_restart(f);
 	assert_int_equal(claims_count(f->node->claims), 1);
 }
 
-/* The grace begins when the claim is found to be unneeded, not at the check before that. */
-static void test_the_whole_grace(void **state)
+/* The grace period begins at the first check that finds the claim unneeded, not at the check before. */
+static void test_grace_begins_when_claim_is_unneeded(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request wanted = claim_of(f, "a", 0, 16, 1, 0);
 	wanted.while_wanted = true;
 	claim_made(f, &wanted);
-	assert_int_equal(claims_add_need_check(f->node->claims, say_need, NULL), 0);
+	assert_int_equal(claims_add_need_check(f->node->claims, answer_need, NULL), 0);
 	f->node->config.claim_grace_ns = 20 * NSEC_PER_MSEC;
 	for (unsigned i = 0; i < 2; i++) {
 		need = CLAIM_WANTED;
@@ -222,7 +223,7 @@ static void test_the_whole_grace(void **state)
 	fixture_turn(f, 30);
 	claims_reconcile(f->node->claims);
 	assert_null(claims_find(f->node->claims, "a"));
-	claims_remove_need_check(f->node->claims, say_need, NULL);
+	claims_remove_need_check(f->node->claims, answer_need, NULL);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, claims_setup, fixture_teardown)
@@ -230,9 +231,13 @@ static void test_the_whole_grace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_made_and_released), TEST(test_names),    TEST(test_refused),
-		TEST(test_no_control),        TEST(test_it_stays), TEST(test_no_claim_needs_it),
-		TEST(test_the_whole_grace),
+		TEST(test_allocate_and_release),
+		TEST(test_tenant_names_are_valid_and_unique),
+		TEST(test_refused_requests),
+		TEST(test_no_control_needs_a_setting),
+		TEST(test_tenant_is_removed_only_by_release),
+		TEST(test_unneeded_claim_expires),
+		TEST(test_grace_begins_when_claim_is_unneeded),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Claims: allocation, release, and their state after a restart, a full disk and a torn file. */
+/* Claims after a restart, a reboot or a kill of the daemon, and while their GPU is missing. */
 #include "claims_fixture.h"
 
 #include <errno.h>
@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static void run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void run_shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-static void run(const char *format, ...)
+static void run_shell(const char *format, ...)
 {
 	char command[512];
 	va_list arguments;
@@ -23,10 +23,10 @@ static void run(const char *format, ...)
 	assert_int_equal(system(command), 0);
 }
 
-static void test_over_a_restart(void **state)
+static void test_terms_survive_restart(void **state)
 {
 	struct fixture *f = *state;
-	struct claim_request request = full_request(f);
+	struct claim_request request = request_with_all_terms(f);
 	struct claim *claim = claim_made(f, &request);
 	struct tenant_terms before = *claim_terms(claim);
 	uint64_t made_s = claim->made_s;
@@ -39,14 +39,14 @@ static void test_over_a_restart(void **state)
 	claims_must_hold(f);
 }
 
-/* The state after a reboot: the store, and no tenants in the run directory. */
-static void test_over_a_reboot(void **state)
+/* After a reboot the store is there, and the run directory has no tenants. */
+static void test_terms_survive_reboot(void **state)
 {
 	struct fixture *f = *state;
-	struct claim_request request = full_request(f);
+	struct claim_request request = request_with_all_terms(f);
 	struct tenant_terms before = *claim_terms(claim_made(f, &request));
 	fixture_stop(f);
-	run("rm -r %s/run/claims %s/run/tenants", f->dir, f->dir);
+	run_shell("rm -r %s/run/claims %s/run/tenants", f->dir, f->dir);
 	fixture_start(f);
 	struct claim *claim = claims_find(f->node->claims, "uid/c");
 	assert_non_null(claim);
@@ -58,7 +58,7 @@ static void test_over_a_reboot(void **state)
 	claims_must_hold(f);
 }
 
-static void test_changes_are_written(void **state)
+static void test_changed_terms_are_saved(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "cdi/a", 0, 1024, 10, 7);
@@ -69,15 +69,15 @@ static void test_changes_are_written(void **state)
 				  "\"cores_pct\":20,\"cores_limit_pct\":40}]}"));
 	struct tenant_terms before = node_find_tenant(f->node, "a")->terms;
 	fixture_stop(f);
-	run("rm -r %s/run/claims", f->dir);
+	run_shell("rm -r %s/run/claims", f->dir);
 	fixture_start(f);
 	assert_same_terms(&node_find_tenant(f->node, "a")->terms, &before);
 	assert_int_equal(before.device[0].promise.quota_bytes, 2 * GIB);
 	claims_must_hold(f);
 }
 
-/* A missing card: the claim waits for it, and no other claim gets its slots or its key. */
-static void test_a_card_is_gone(void **state)
+/* A claim is parked while its GPU is missing. It keeps its terms, and no other claim gets its key. */
+static void test_claim_waits_for_missing_gpu(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "a", 1, 1024, 10, 7);
@@ -103,7 +103,7 @@ static void test_a_card_is_gone(void **state)
 	assert_non_null(claim->tenant);
 	assert_same_terms(claim_terms(claim), &before);
 	claims_must_hold(f);
-	/* A claim that is released while it waits leaves nothing behind. */
+	/* A parked claim that is released leaves nothing behind. */
 	fixture_stop(f);
 	fake_gpu.count = 1;
 	fixture_start(f);
@@ -116,20 +116,20 @@ static void test_a_card_is_gone(void **state)
 	claims_must_hold(f);
 }
 
-/* The remains of a daemon that was killed after a release take no room from a later claim. */
-static void test_what_a_release_left(void **state)
+/* Directories that a daemon left when it was killed after a release take no memory from a later claim. */
+static void test_leftovers_of_a_release_are_ignored(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "a", 0, 6 * 1024, 10, 0);
 	claim_made(f, &request);
 	fixture_stop(f);
-	run("cp -r %s/run/claims %s/before", f->dir, f->dir);
+	run_shell("cp -r %s/run/claims %s/before", f->dir, f->dir);
 	fixture_start(f);
 	claim_released(f, "a");
 	request = claim_of(f, "b", 0, 6 * 1024, 10, 0);
 	struct tenant_terms terms = *claim_terms(claim_made(f, &request));
 	fixture_stop(f);
-	run("rm -r %s/run/claims && cp -r %s/before %s/run/claims", f->dir, f->dir, f->dir);
+	run_shell("rm -r %s/run/claims && cp -r %s/before %s/run/claims", f->dir, f->dir, f->dir);
 	fixture_start(f);
 	assert_null(claims_find(f->node->claims, "a"));
 	struct claim *claim = claims_find(f->node->claims, "b");
@@ -138,11 +138,11 @@ static void test_what_a_release_left(void **state)
 	claims_must_hold(f);
 }
 
-/* ---- killed ---- */
+/* ---- a daemon that is killed ---- */
 
 #define KILLS 100
 
-/* Allocates and releases for ever, and writes one byte for each answer: + allocated, - released. */
+/* Allocates and releases claims until it is killed. Writes a byte to fd after each: '+' allocated, '-' released. */
 static void churn(struct fixture *f, int fd, unsigned round)
 {
 	for (unsigned i = 0;; i++) {
@@ -166,8 +166,8 @@ struct answers {
 };
 
 /*
- * Counts the child's answers, up to `most` or until it has ended. The last operation without an answer may or may not count:
- * one claim more, or one release more.
+ * Counts the child's answers until there are `most` or the child has ended. An operation that the kill interrupted may have
+ * taken effect without an answer: one more claim, or one more release.
  */
 static void count_answers(int fd, struct answers *answers, unsigned most)
 {
@@ -176,7 +176,7 @@ static void count_answers(int fd, struct answers *answers, unsigned most)
 		++*(c == '+' ? &answers->made : &answers->released);
 }
 
-static void test_killed(void **state)
+static void test_daemon_is_killed_at_random_times(void **state)
 {
 	struct fixture *f = *state;
 	unsigned answered = 0;
@@ -193,7 +193,7 @@ static void test_killed(void **state)
 			churn(f, fds[1], round);
 		}
 		close(fds[1]);
-		/* At some time during its start, or after its first answers. */
+		/* Kill it during its start, or after its first answers. */
 		struct timespec pause = { .tv_nsec = rand() % 20 * 1000000L };
 		count_answers(fds[0], &answers, (unsigned)rand() % 8);
 		nanosleep(&pause, NULL);
@@ -210,7 +210,7 @@ static void test_killed(void **state)
 		unsigned least = answers.made - answers.released;
 		if (now + 1 < least || now > least + 1)
 			fail_msg("round %u: %u claims, %u were answered", round, now, least);
-		/* Room for the next rounds. */
+		/* Make room for the next rounds. */
 		for (struct claim *c; (c = claims_first(f->node->claims));) {
 			char key[CLAIM_KEY_MAX];
 			strcpy(key, claim_terms(c)->claim.key);
@@ -227,9 +227,12 @@ static void test_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_over_a_restart),      TEST(test_over_a_reboot),
-		TEST(test_changes_are_written), TEST(test_a_card_is_gone),
-		TEST(test_what_a_release_left), TEST(test_killed),
+		TEST(test_terms_survive_restart),
+		TEST(test_terms_survive_reboot),
+		TEST(test_changed_terms_are_saved),
+		TEST(test_claim_waits_for_missing_gpu),
+		TEST(test_leftovers_of_a_release_are_ignored),
+		TEST(test_daemon_is_killed_at_random_times),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

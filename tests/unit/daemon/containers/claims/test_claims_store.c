@@ -1,4 +1,4 @@
-/* Claims: allocation, release, and their state after a restart, a full disk and a torn file. */
+/* The store of claims: invalid files, a second daemon, a disk that fails, and the write-ahead log. */
 #include "claims_fixture.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static void store_path(struct fixture *f, char path[128])
 	snprintf(path, 128, "%s/run/claims.db", f->dir);
 }
 
-/* ---- files that are no valid store ---- */
+/* ---- invalid store files ---- */
 
 static void write_file(const char *path, const char *bytes, size_t size)
 {
@@ -30,7 +30,7 @@ static void write_file(const char *path, const char *bytes, size_t size)
 	fclose(file);
 }
 
-static void execute(const char *path, const char *sql)
+static void execute_sql(const char *path, const char *sql)
 {
 	sqlite3 *db;
 	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
@@ -58,30 +58,30 @@ static void put_torn_page(const char *path)
 	close(fd);
 }
 
-static void put_foreign(const char *path)
+static void put_other_schema(const char *path)
 {
 	unlink(path);
-	execute(path, "CREATE TABLE song (name TEXT)");
+	execute_sql(path, "CREATE TABLE song (name TEXT)");
 }
 
-static void put_newer(const char *path)
+static void put_newer_version(const char *path)
 {
-	execute(path, "PRAGMA user_version = 5");
+	execute_sql(path, "PRAGMA user_version = 5");
 }
 
 static void put_without_table(const char *path)
 {
-	execute(path, "DROP TABLE slot");
+	execute_sql(path, "DROP TABLE slot");
 }
 
 static void put_wrong_value(const char *path)
 {
-	execute(path, "UPDATE device SET cores_pct = 1000");
+	execute_sql(path, "UPDATE device SET cores_pct = 1000");
 }
 
 static void put_wrong_text(const char *path)
 {
-	execute(path, "UPDATE claim SET on_full = 'sing'");
+	execute_sql(path, "UPDATE claim SET on_full = 'sing'");
 }
 
 static void put_directory(const char *path)
@@ -90,19 +90,19 @@ static void put_directory(const char *path)
 	assert_int_equal(mkdir(path, 0700), 0);
 }
 
-static void put_half(const char *path)
+static void put_truncated(const char *path)
 {
 	struct stat st;
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(truncate(path, st.st_size / 2), 0);
 }
 
-static void put_nothing(const char *path)
+static void put_missing(const char *path)
 {
 	unlink(path);
 }
 
-static unsigned count_bad(struct fixture *f)
+static unsigned count_set_aside(struct fixture *f)
 {
 	char pattern[128];
 	glob_t found;
@@ -112,36 +112,36 @@ static unsigned count_bad(struct fixture *f)
 	return count;
 }
 
-/* Claims are made again from the tenants that were adopted, with all that they had. */
-static void test_a_store_that_is_none(void **state)
+/* If the store is invalid, claims are restored from the adopted tenants with all their terms. */
+static void test_invalid_store_is_rebuilt_from_tenants(void **state)
 {
 	static const struct {
 		void (*put)(const char *path);
-		unsigned bad;
+		unsigned set_aside;
 	} rows[] = {
-		{ put_noise, 1 },      { put_torn_page, 1 },     { put_foreign, 1 },
-		{ put_newer, 1 },      { put_without_table, 1 }, { put_wrong_value, 1 },
-		{ put_wrong_text, 1 }, { put_directory, 1 },     { put_half, 1 },
-		{ put_nothing, 0 },
+		{ put_noise, 1 },         { put_torn_page, 1 },     { put_other_schema, 1 },
+		{ put_newer_version, 1 }, { put_without_table, 1 }, { put_wrong_value, 1 },
+		{ put_wrong_text, 1 },    { put_directory, 1 },     { put_truncated, 1 },
+		{ put_missing, 0 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct fixture *f;
 		char path[128];
 		assert_int_equal(fixture_setup((void **)&f), 0);
-		struct claim_request request = full_request(f);
+		struct claim_request request = request_with_all_terms(f);
 		struct tenant_terms before = *claim_terms(claim_made(f, &request));
 		fixture_stop(f);
 		store_path(f, path);
 		rows[i].put(path);
 		fixture_start(f);
 		struct claim *claim = claims_find(f->node->claims, "uid/c");
-		if (!claim || !claim->tenant || count_bad(f) != rows[i].bad)
-			fail_msg("row %zu: %s, %u set aside", i, claim ? "there" : "no claim",
-				 count_bad(f));
+		if (!claim || !claim->tenant || count_set_aside(f) != rows[i].set_aside)
+			fail_msg("row %zu: %s, %u set aside", i, claim ? "claim found" : "no claim",
+				 count_set_aside(f));
 		assert_same_terms(claim_terms(claim), &before);
-		assert_int_equal(claims_counts(f->node->claims).stores_set_aside, rows[i].bad);
+		assert_int_equal(claims_counts(f->node->claims).stores_set_aside, rows[i].set_aside);
 		claims_must_hold(f);
-		/* And it is written down. */
+		/* The claim is in the new store. */
 		claims_restart(f);
 		assert_same_terms(claim_terms(claims_find(f->node->claims, "uid/c")), &before);
 		assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
@@ -151,7 +151,7 @@ static void test_a_store_that_is_none(void **state)
 }
 
 /* A second daemon with the same state directory is refused. */
-static void test_two_daemons(void **state)
+static void test_second_daemon_is_refused(void **state)
 {
 	struct fixture *f = *state;
 	char path[128];
@@ -172,15 +172,15 @@ static void test_two_daemons(void **state)
 	claims_must_hold(f);
 }
 
-/* ---- a disk that fails ---- */
+/* ---- a failing disk ---- */
 
-static void disk_is_good(void)
+static void reset_disk_faults(void)
 {
 	failing_vfs.writes_left = failing_vfs.syncs_left = -1;
 }
 
-/* At each write of an allocation in turn: refused, and all as before; then it goes again. */
-static void test_disk_full(void **state)
+/* The disk is full from each write of an allocation in turn: the claim is refused, and nothing else changes. */
+static void test_disk_full_during_allocation(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request first = claim_of(f, "a", 0, 16, 1, 0);
@@ -196,7 +196,7 @@ static void test_disk_full(void **state)
 		int r = claims_allocate(f->node->claims, &second, &claim, &err);
 		if (r == 0 && failing_vfs.writes - before <= n)
 			break;
-		disk_is_good();
+		reset_disk_faults();
 		assert_int_equal(r, -ENOSPC);
 		assert_non_null(strstr(err.text, "disk is full"));
 		assert_int_equal(claims_count(f->node->claims), 1);
@@ -206,23 +206,23 @@ static void test_disk_full(void **state)
 		assert_int_equal(claims_count(f->node->claims), 1);
 		second.device[0].card = &f->node->card[0];
 	}
-	disk_is_good();
+	reset_disk_faults();
 	assert_true(refused >= 2);
 	claims_must_hold(f);
 	claims_restart(f);
 	assert_int_equal(claims_count(f->node->claims), 2);
-	/* A release that can't be written down does not happen. */
+	/* A release that cannot be saved fails, and the claim remains. */
 	struct error err = { 0 };
 	failing_vfs.writes_left = 0;
 	assert_int_equal(claims_release(f->node->claims, "b", NULL, &err), -ENOSPC);
-	disk_is_good();
+	reset_disk_faults();
 	assert_non_null(claims_find(f->node->claims, "b"));
 	claim_released(f, "b");
 	claims_must_hold(f);
 }
 
 /* A withdrawn claim ends at once. Its row is deleted with the next transaction that the disk accepts. */
-static void test_taken_back_on_a_full_disk(void **state)
+static void test_claim_is_withdrawn_on_full_disk(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request first = claim_of(f, "a", 0, 16, 1, 0);
@@ -231,29 +231,29 @@ static void test_taken_back_on_a_full_disk(void **state)
 	claim_made(f, &second);
 	failing_vfs.failure = SQLITE_FULL;
 	failing_vfs.writes_left = 0;
-	claims_undo(f->node->claims, "b", "nobody was told of it");
+	claims_undo(f->node->claims, "b", "its answer was not sent");
 	assert_null(claims_find(f->node->claims, "b"));
-	claims_reconcile(f->node->claims); /* tries in vain */
+	claims_reconcile(f->node->claims); /* fails */
 	assert_int_equal(claims_counts(f->node->claims).released, 1);
-	disk_is_good();
+	reset_disk_faults();
 	/* Its key, its slot and its memory are free again, in the same transaction. */
 	claim_made(f, &second);
 	claims_must_hold(f);
 	claims_restart(f);
 	assert_int_equal(claims_count(f->node->claims), 2);
 	claims_must_hold(f);
-	/* Without another claim, the daemon's own periodic check deletes it. */
+	/* If no claim follows, the daemon's periodic check deletes the row. */
 	failing_vfs.writes_left = 0;
-	claims_undo(f->node->claims, "b", "nobody was told of it");
-	disk_is_good();
+	claims_undo(f->node->claims, "b", "its answer was not sent");
+	reset_disk_faults();
 	claims_reconcile(f->node->claims);
 	claims_restart(f);
 	assert_null(claims_find(f->node->claims, "b"));
 	assert_int_equal(claims_count(f->node->claims), 1);
 }
 
-/* Without room for a first store the daemon starts, refuses claims with the reason, and saves them when there is room. */
-static void test_disk_full_from_the_start(void **state)
+/* If the disk has no space for a new store, claims are refused with the reason. They succeed once there is space. */
+static void test_disk_full_at_first_claim(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "a", 0, 16, 1, 0);
@@ -261,20 +261,20 @@ static void test_disk_full_from_the_start(void **state)
 	failing_vfs.writes_left = 0;
 	claim_refused(f, &request, ENOSPC, "claims can't be saved");
 	assert_int_equal(claims_counts(f->node->claims).refused_store, 1);
-	disk_is_good();
+	reset_disk_faults();
 	claim_made(f, &request);
 	claims_must_hold(f);
 }
 
 /*
- * A torn store is made again while the disk fills up, at each write in turn, and the daemon ends in that state. Claims in force
- * stay so, and are saved when there is room.
+ * The disk gets full at each write in turn while a damaged store is rebuilt, and the daemon ends in that state. Claims stay in
+ * force, and are saved once the disk has space.
  */
-static void test_disk_full_while_it_is_made_again(void **state)
+static void test_disk_full_during_rebuild(void **state)
 {
 	struct fixture *f = *state;
 	char path[128];
-	struct claim_request request = full_request(f);
+	struct claim_request request = request_with_all_terms(f);
 	struct tenant_terms before = *claim_terms(claim_made(f, &request));
 	store_path(f, path);
 	for (int n = 0, writes = 0; n <= writes; n++) {
@@ -284,9 +284,9 @@ static void test_disk_full_while_it_is_made_again(void **state)
 		failing_vfs.writes_left = n;
 		fixture_start(f);
 		assert_non_null(claims_find(f->node->claims, "uid/c")->tenant);
-		claims_restart(f); /* and so the next one finds it */
+		claims_restart(f); /* the next daemon starts in this state */
 		assert_non_null(claims_find(f->node->claims, "uid/c")->tenant);
-		disk_is_good();
+		reset_disk_faults();
 		failing_vfs.writes = 0;
 		claims_restart(f);
 		writes = failing_vfs.writes > writes ? failing_vfs.writes : writes;
@@ -297,7 +297,7 @@ static void test_disk_full_while_it_is_made_again(void **state)
 	}
 }
 
-static void test_sync_fails(void **state)
+static void test_failed_sync_refuses_claim(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request first = claim_of(f, "a", 0, 16, 1, 0);
@@ -306,7 +306,7 @@ static void test_sync_fails(void **state)
 	failing_vfs.failure = SQLITE_IOERR_FSYNC;
 	failing_vfs.syncs_left = 0;
 	claim_refused(f, &second, EIO, "claims.db");
-	disk_is_good();
+	reset_disk_faults();
 	claims_restart(f);
 	assert_null(claims_find(f->node->claims, "b"));
 	claims_must_hold(f);
@@ -314,7 +314,7 @@ static void test_sync_fails(void **state)
 	claim_made(f, &second);
 }
 
-/* The claims that are in the file without its log. A copy by another process: SQLite's locks are this one's. */
+/* Counts the claims in the file without its log; -1: no table. Reads a copy: closing the file here would end SQLite's locks. */
 static int count_in_file(struct fixture *f)
 {
 	char path[128], copy[160], command[320];
@@ -336,8 +336,8 @@ static int count_in_file(struct fixture *f)
 	return count;
 }
 
-/* The write-ahead log is copied into the file while the daemon is idle, and not every few allocations. */
-static void test_log_goes_into_the_file(void **state)
+/* The write-ahead log is copied into the file while the daemon is idle, not after every few allocations. */
+static void test_log_is_copied_into_file_when_idle(void **state)
 {
 	struct fixture *f = *state;
 	char key[32];
@@ -361,8 +361,8 @@ static off_t log_bytes(struct fixture *f)
 	return stat(log, &st) == 0 ? st.st_size : -1;
 }
 
-/* Commits overwrite the log: a longer log would wait for the file system's journal. */
-static void test_log_keeps_its_length(void **state)
+/* Commits overwrite the log. If the log grew, each commit would wait for the file system's journal. */
+static void test_log_length_is_constant(void **state)
 {
 	struct fixture *f = *state;
 	char key[32];
@@ -386,11 +386,11 @@ static void test_log_keeps_its_length(void **state)
 	assert_int_equal(log_bytes(f), before);
 }
 
-/* Each test begins with a working disk; the daemon's log is ignored. */
+/* claims_setup() on a disk without faults. */
 static int setup(void **state)
 {
 	failing_vfs_install();
-	disk_is_good();
+	reset_disk_faults();
 	return claims_setup(state);
 }
 
@@ -399,15 +399,15 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_a_store_that_is_none),
-		TEST(test_two_daemons),
-		TEST(test_disk_full),
-		TEST(test_taken_back_on_a_full_disk),
-		TEST(test_disk_full_from_the_start),
-		TEST(test_disk_full_while_it_is_made_again),
-		TEST(test_sync_fails),
-		TEST(test_log_goes_into_the_file),
-		TEST(test_log_keeps_its_length),
+		TEST(test_invalid_store_is_rebuilt_from_tenants),
+		TEST(test_second_daemon_is_refused),
+		TEST(test_disk_full_during_allocation),
+		TEST(test_claim_is_withdrawn_on_full_disk),
+		TEST(test_disk_full_at_first_claim),
+		TEST(test_disk_full_during_rebuild),
+		TEST(test_failed_sync_refuses_claim),
+		TEST(test_log_is_copied_into_file_when_idle),
+		TEST(test_log_length_is_constant),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
