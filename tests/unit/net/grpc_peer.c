@@ -15,7 +15,7 @@ static struct stream *find_stream(struct peer *p, int32_t id)
 	return NULL;
 }
 
-static void keep(char *field, size_t room, const uint8_t *value, size_t size)
+static void copy_text(char *field, size_t room, const uint8_t *value, size_t size)
 {
 	size_t n = size < room - 1 ? size : room - 1;
 	memcpy(field, value, n);
@@ -28,11 +28,11 @@ static int peer_header(nghttp2_session *session, const nghttp2_frame *frame, con
 {
 	struct stream *s = find_stream(user, frame->hd.stream_id);
 	if (s && name_size == 7 && !memcmp(name, ":status", 7))
-		keep(s->http_status, sizeof(s->http_status), value, value_size);
+		copy_text(s->http_status, sizeof(s->http_status), value, value_size);
 	if (s && name_size == 11 && !memcmp(name, "grpc-status", 11))
-		keep(s->grpc_status, sizeof(s->grpc_status), value, value_size);
+		copy_text(s->grpc_status, sizeof(s->grpc_status), value, value_size);
 	if (s && name_size == 12 && !memcmp(name, "grpc-message", 12))
-		keep(s->grpc_message, sizeof(s->grpc_message), value, value_size);
+		copy_text(s->grpc_message, sizeof(s->grpc_message), value, value_size);
 	return 0;
 }
 
@@ -74,33 +74,33 @@ static int peer_closed(nghttp2_session *session, int32_t stream, uint32_t code, 
 int connect_peer(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	strcpy(address.sun_path, path);
+	strcpy(address.sun_path, server_path);
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	return fd;
 }
 
-struct peer *peer_new(bool is_blind)
+struct peer *peer_new(bool has_no_window)
 {
 	struct peer *p = calloc(1, sizeof(*p));
 	nghttp2_session_callbacks *callbacks;
 	nghttp2_option *option;
 	nghttp2_settings_entry window = { NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, 100 };
 	p->fd = connect_peer();
-	p->is_blind = is_blind;
+	p->has_no_window = has_no_window;
 	assert_int_equal(nghttp2_session_callbacks_new(&callbacks), 0);
 	assert_int_equal(nghttp2_option_new(&option), 0);
 	nghttp2_session_callbacks_set_on_header_callback(callbacks, peer_header);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, peer_data);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, peer_frame);
 	nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, peer_closed);
-	/* It says what no client should. */
+	/* Allow headers that no client should send. */
 	nghttp2_option_set_no_http_messaging(option, 1);
-	nghttp2_option_set_no_auto_window_update(option, is_blind);
+	nghttp2_option_set_no_auto_window_update(option, has_no_window);
 	assert_int_equal(nghttp2_session_client_new2(&p->session, callbacks, p, option), 0);
 	nghttp2_option_del(option);
 	nghttp2_session_callbacks_del(callbacks);
-	nghttp2_submit_settings(p->session, 0, &window, is_blind);
+	nghttp2_submit_settings(p->session, 0, &window, has_no_window);
 	return p;
 }
 
@@ -135,13 +135,13 @@ bool peer_turn(struct peer *p, int timeout_ms)
 	return true;
 }
 
-nghttp2_nv nv(const char *name, const char *value)
+nghttp2_nv header(const char *name, const char *value)
 {
 	return (nghttp2_nv){ (uint8_t *)(uintptr_t)name, (uint8_t *)(uintptr_t)value, strlen(name),
 			     strlen(value), NGHTTP2_NV_FLAG_NONE };
 }
 
-static ssize_t give_body(nghttp2_session *session, int32_t stream, uint8_t *data, size_t size,
+static ssize_t read_body(nghttp2_session *session, int32_t stream, uint8_t *data, size_t size,
 			 uint32_t *flags, nghttp2_data_source *source, void *user)
 {
 	struct body *b = source->ptr;
@@ -153,20 +153,20 @@ static ssize_t give_body(nghttp2_session *session, int32_t stream, uint8_t *data
 	return !n && b->is_endless ? NGHTTP2_ERR_DEFERRED : (ssize_t)n;
 }
 
-void usual_headers(nghttp2_nv headers[ALL_HEADERS], const char *method)
+void fill_headers(nghttp2_nv headers[ALL_HEADERS], const char *method)
 {
-	headers[0] = nv(":method", "POST");
-	headers[1] = nv(":scheme", "http");
-	headers[2] = nv(":path", method);
-	headers[3] = nv(":authority", "localhost");
-	headers[4] = nv("content-type", "application/grpc");
-	headers[5] = nv("te", "trailers");
+	headers[0] = header(":method", "POST");
+	headers[1] = header(":scheme", "http");
+	headers[2] = header(":path", method);
+	headers[3] = header(":authority", "localhost");
+	headers[4] = header("content-type", "application/grpc");
+	headers[5] = header("te", "trailers");
 }
 
 struct stream *peer_call(struct peer *p, unsigned at, const nghttp2_nv *headers, size_t count,
 			 struct body *b)
 {
-	nghttp2_data_provider provider = { .source.ptr = b, .read_callback = give_body };
+	nghttp2_data_provider provider = { .source.ptr = b, .read_callback = read_body };
 	if (!b->data)
 		*b = (struct body){ .data = "\0\0\0\0", .size = 5 };
 	p->stream[at] = (struct stream){ .id = nghttp2_submit_request(p->session, NULL, headers,
@@ -175,10 +175,10 @@ struct stream *peer_call(struct peer *p, unsigned at, const nghttp2_nv *headers,
 	return &p->stream[at];
 }
 
-struct stream *begin_watch(struct peer *p, unsigned at, struct body *b, const char *timeout)
+struct stream *peer_watch(struct peer *p, unsigned at, struct body *b, const char *timeout)
 {
 	nghttp2_nv headers[ALL_HEADERS + 1];
-	usual_headers(headers, "/test.Test/Watch");
-	headers[ALL_HEADERS] = nv("grpc-timeout", timeout ? timeout : "");
+	fill_headers(headers, "/test.Test/Watch");
+	headers[ALL_HEADERS] = header("grpc-timeout", timeout ? timeout : "");
 	return peer_call(p, at, headers, ALL_HEADERS + !!timeout, b);
 }

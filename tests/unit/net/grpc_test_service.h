@@ -1,4 +1,4 @@
-/* The gRPC server, with peers as they should be and as they should not. Its loop turns in a thread. */
+/* A gRPC server for tests, with a service whose loop runs in a thread; and a call to it by our own client. */
 #pragma once
 
 #include <setjmp.h>
@@ -17,15 +17,19 @@
 #define LIMIT_CONNECTIONS 4
 #define LIMIT_BYTES 65536
 
-extern char path[64];
-extern atomic_uint gone_count, kept_count;
+extern char server_path[64];          /* the server's socket */
+extern atomic_uint ended_watch_count; /* streams of Watch that have ended */
 
-int setup(void **state);
-int teardown(void **state);
-void tell_watchers(uint64_t times);
-void wait_for(atomic_uint *counter, unsigned least);
+/* cmocka setup and teardown: start the server and stop it. */
+int server_setup(void **state);
+int server_teardown(void **state);
 
-/* ---- the client of our own ---- */
+/* Makes the service publish this many numbers, one after the other, to each stream of Watch. */
+void publish_numbers(uint64_t times);
+/* Waits until the counter is at least `least`; fails the test after PATIENCE_NS. */
+void wait_for_count(atomic_uint *counter, unsigned least);
 
-struct grpc_reply call(const char *method, const void *message, size_t size);
+/* Calls by our own client. The caller frees the reply's message. */
+struct grpc_reply call_unary(const char *method, const void *message, size_t size);
+/* Fails the test unless the server echoes a message of this size. */
 void check_echo(size_t size);

@@ -1,4 +1,4 @@
-/* The gRPC server, with peers as they should be and as they should not. Its loop turns in a thread. */
+/* The gRPC server with peers that send nothing, too much or invalid data; others are served meanwhile. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,7 @@
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
-/* ---- peers that should not be ---- */
-
+/* Waits until the server closes the connection, and closes fd. */
 static void wait_for_end(int fd)
 {
 	uint8_t chunk[4096];
@@ -26,7 +25,7 @@ static void wait_for_end(int fd)
 	close(fd);
 }
 
-static void test_who_says_nothing(void **state)
+static void test_silent_peer(void **state)
 {
 	wait_for_end(connect_peer());
 	int fd = connect_peer();
@@ -34,23 +33,23 @@ static void test_who_says_nothing(void **state)
 	wait_for_end(fd);
 }
 
-/* Whoever may open the socket, as a directory was left open: only root and our own user are served. */
-static void test_another_user(void **state)
+/* Anyone may open the socket here, but only root and the server's own user are served. */
+static void test_peer_of_another_user(void **state)
 {
 	int status;
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(chmod(path, 0666), 0);
+	assert_int_equal(chmod(server_path, 0666), 0);
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct sockaddr_un address = { .sun_family = AF_UNIX };
 		char c;
 		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-		strcpy(address.sun_path, path);
+		strcpy(address.sun_path, server_path);
 		if (setresuid(65534, 65534, 65534) < 0 ||
 		    connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
 			_exit(2);
-		/* Not a byte, where others get SETTINGS. */
+		/* The server sends no byte, where it sends SETTINGS to others. */
 		_exit(recv(fd, &c, 1, 0) == 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -58,32 +57,32 @@ static void test_another_user(void **state)
 	check_echo(10);
 }
 
-static void test_a_request_that_does_not_end(void **state)
+static void test_request_that_never_ends(void **state)
 {
 	struct peer *p = peer_new(false);
 	struct body b = { .data = "\0\0\0\1\0abc", .size = 8, .is_endless = true };
 	nghttp2_nv headers[ALL_HEADERS];
-	usual_headers(headers, "/test.Test/Echo");
+	fill_headers(headers, "/test.Test/Echo");
 	struct stream *s = peer_call(p, 0, headers, ALL_HEADERS, &b);
 	PEER_UNTIL(p, s->is_closed);
 	assert_string_equal(s->grpc_status, "4");
 	peer_free(p);
 }
 
-static void test_no_http(void **state)
+static void test_peer_without_http2(void **state)
 {
-	static const char *const words[] = { "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+	static const char *const texts[] = { "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 					     "\x16\x03\x01\x02", "PRI * HTTP/2.0\r\n\r\nSM\r\n\rX" };
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		int fd = connect_peer();
-		assert_true(send(fd, words[i], strlen(words[i]), 0) > 0);
+		assert_true(send(fd, texts[i], strlen(texts[i]), 0) > 0);
 		wait_for_end(fd);
 	}
 	check_echo(10);
 }
 
-/* Frames that are cheap to send and cost an answer each, from a peer that reads none of them. */
-static void test_floods(void **state)
+/* Frames that are cheap to send and each need an answer, from a peer that reads no answers. */
+static void test_floods_of_frames(void **state)
 {
 	static const char ping[] = "\0\0\x08\x06\0\0\0\0\0whatever";
 	static const char settings[] = "\0\0\0\x04\0\0\0\0\0";
@@ -100,14 +99,14 @@ static void test_floods(void **state)
 		n = send(fd, settings, sizeof(settings) - 1, 0);
 		for (unsigned k = 0; k < 200000 && n > 0; k++)
 			n = send(fd, kinds[i].frame, kinds[i].size, MSG_NOSIGNAL | MSG_DONTWAIT);
-		/* It is let go, or not read from any more; others are served meanwhile. */
+		/* The server closes the connection or stops reading from it. Other peers are served meanwhile. */
 		assert_true(n < 0);
 		check_echo(100);
 		close(fd);
 	}
 }
 
-/* Too many at a time: those without a call make room, others don't. */
+/* If there are too many connections, those without a call are closed, and no others. */
 static void test_many_connections(void **state)
 {
 	int idle[LIMIT_CONNECTIONS];
@@ -117,27 +116,27 @@ static void test_many_connections(void **state)
 		idle[i] = connect_peer();
 	for (unsigned i = 0; i < LIMIT_CONNECTIONS; i++) {
 		p[i] = peer_new(false);
-		struct stream *s = begin_watch(p[i], 0, &b[i], NULL);
+		struct stream *s = peer_watch(p[i], 0, &b[i], NULL);
 		PEER_UNTIL(p[i], s->messages);
 	}
 	wait_for_end(connect_peer());
 	for (unsigned i = 0; i < LIMIT_CONNECTIONS; i++)
 		wait_for_end(idle[i]);
 	peer_free(p[0]);
-	wait_for(&gone_count, 1);
+	wait_for_count(&ended_watch_count, 1);
 	check_echo(10);
 	for (unsigned i = 1; i < LIMIT_CONNECTIONS; i++)
 		peer_free(p[i]);
 }
 
-/* Too many calls at a time on one connection: the rest waits or is refused, none is lost. */
+/* Eight calls at the same time on one connection: each is answered. */
 static void test_many_calls(void **state)
 {
 	for (unsigned turn = 0; turn < 40; turn++) {
 		struct peer *p = peer_new(false);
 		struct body b[8] = { 0 };
 		nghttp2_nv headers[ALL_HEADERS];
-		usual_headers(headers, "/test.Test/Echo");
+		fill_headers(headers, "/test.Test/Echo");
 		for (unsigned i = 0; i < 8; i++)
 			peer_call(p, i, headers, ALL_HEADERS, &b[i]);
 		for (unsigned i = 0; i < 8; i++) {
@@ -148,7 +147,7 @@ static void test_many_calls(void **state)
 	}
 }
 
-/* A conversation as it should be, with bytes changed: whatever becomes of it, the next one is served. */
+/* Valid calls with some bytes changed or cut off. Whatever their result, later calls are served. */
 static void test_damaged_frames(void **state)
 {
 	unsigned seed = 20261122;
@@ -160,7 +159,7 @@ static void test_damaged_frames(void **state)
 		struct peer *p = peer_new(false);
 		struct body b[2] = { 0 };
 		nghttp2_nv headers[ALL_HEADERS];
-		usual_headers(headers, turn % 2 ? "/test.Test/Watch" : "/test.Test/Echo");
+		fill_headers(headers, turn % 2 ? "/test.Test/Watch" : "/test.Test/Echo");
 		peer_call(p, 0, headers, ALL_HEADERS, &b[0]);
 		peer_call(p, 1, headers, ALL_HEADERS, &b[1]);
 		while ((n = nghttp2_session_mem_send(p->session, &data)) > 0) {
@@ -181,13 +180,13 @@ static void test_damaged_frames(void **state)
 
 int main(void)
 {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, server_setup, server_teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_who_says_nothing),
-		TEST(test_another_user),
-		TEST(test_a_request_that_does_not_end),
-		TEST(test_no_http),
-		TEST(test_floods),
+		TEST(test_silent_peer),
+		TEST(test_peer_of_another_user),
+		TEST(test_request_that_never_ends),
+		TEST(test_peer_without_http2),
+		TEST(test_floods_of_frames),
 		TEST(test_many_connections),
 		TEST(test_many_calls),
 		TEST(test_damaged_frames),
