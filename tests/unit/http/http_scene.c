@@ -13,7 +13,7 @@
 static void handle(void *data, const struct server_request *request, struct server_answer *ret)
 {
 	struct scene *s = data;
-	s->asked++;
+	s->requests++;
 	snprintf(s->authorization, sizeof(s->authorization), "%s",
 		 request->authorization ? request->authorization : "-");
 	s->body_size = request->body_size;
@@ -52,7 +52,7 @@ static void stream_ended(void *data, struct server_call *call)
 
 static const struct server_header headers[] = { { "X-One", "1" }, { "X-Two", "2" } };
 
-static int setup_with(void **state, struct server_config terms)
+static int scene_setup_with(void **state, struct server_config terms)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 	struct address address;
@@ -79,26 +79,27 @@ static int setup_with(void **state, struct server_config terms)
 	return 0;
 }
 
-int setup(void **state)
+int scene_setup(void **state)
 {
-	return setup_with(state, (struct server_config){ 0 });
+	return scene_setup_with(state, (struct server_config){ 0 });
 }
 
-int setup_bodies(void **state)
+int scene_setup_bodies(void **state)
 {
-	return setup_with(state, (struct server_config){
-					 .body_max = BODY_MAX,
-					 .connections_max = 4,
-					 .idle_ns = 3600 * NSEC_PER_SEC,
-				 });
+	return scene_setup_with(state, (struct server_config){
+					       .body_max = BODY_MAX,
+					       .connections_max = 4,
+					       .idle_ns = 3600 * NSEC_PER_SEC,
+				       });
 }
 
-int setup_headers(void **state)
+int scene_setup_headers(void **state)
 {
-	return setup_with(state, (struct server_config){ .headers = headers, .header_count = 2 });
+	return scene_setup_with(state,
+				(struct server_config){ .headers = headers, .header_count = 2 });
 }
 
-int teardown(void **state)
+int scene_teardown(void **state)
 {
 	struct scene *s = *state;
 	server_text_free(s->server, s->page);
@@ -108,7 +109,7 @@ int teardown(void **state)
 	return 0;
 }
 
-void turn(struct scene *s, unsigned ms)
+void run_loop(struct scene *s, unsigned ms)
 {
 	uint64_t end_ns = clock_now_ns() + ms * NSEC_PER_MSEC;
 	do
@@ -126,12 +127,12 @@ int connect_client(struct scene *s)
 	return fd;
 }
 
-void say(int fd, const char *text)
+void send_text(int fd, const char *text)
 {
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-char *hear(struct scene *s, int fd, size_t *ret_length, bool *ret_closed)
+char *receive(struct scene *s, int fd, size_t *ret_length, bool *ret_closed)
 {
 	size_t used = 0, size = 1 << 16, quiet = 0;
 	char *text = malloc(size);
@@ -146,7 +147,7 @@ char *hear(struct scene *s, int fd, size_t *ret_length, bool *ret_closed)
 		} else if (n == 0 || errno != EAGAIN) {
 			*ret_closed = true;
 		} else {
-			turn(s, 1);
+			run_loop(s, 1);
 			quiet++;
 		}
 	}
@@ -160,26 +161,26 @@ void assert_answer(struct scene *s, const char *request, const char *expected, b
 	int fd = connect_client(s);
 	size_t length;
 	bool is_closed;
-	say(fd, request);
-	char *text = hear(s, fd, &length, &is_closed);
+	send_text(fd, request);
+	char *text = receive(s, fd, &length, &is_closed);
 	if (!strstr(text, expected) || is_closed != closes)
 		fail_msg("%s: closed %d: %.300s", request, is_closed, text);
 	free(text);
 	close(fd);
-	turn(s, 5);
+	run_loop(s, 5);
 	assert_int_equal(server_connections(s->server), 0);
 }
 
-void assert_answer_beside(struct scene *s, const char *request, const char *expected)
+void assert_answer_meanwhile(struct scene *s, const char *request, const char *expected)
 {
 	int fd = connect_client(s);
 	size_t length;
 	bool is_closed;
-	say(fd, request);
-	char *text = hear(s, fd, &length, &is_closed);
+	send_text(fd, request);
+	char *text = receive(s, fd, &length, &is_closed);
 	if (!strstr(text, expected))
 		fail_msg("%s: %.300s", request, text);
 	free(text);
 	close(fd);
-	turn(s, 5);
+	run_loop(s, 5);
 }

@@ -1,4 +1,4 @@
-/* The HTTP server by itself, over the loopback: client and server take turns in this one thread. */
+/* The connections of the HTTP server: their limit, and which of them is closed when there are too many. */
 #include "http_scene.h"
 
 #include <arpa/inet.h>
@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void test_no_more_than_so_many_at_a_time(void **state)
+static void test_limit_of_connections(void **state)
 {
 	struct scene *s = *state;
 	int fd[SERVER_MAX_CONNECTIONS + 8];
@@ -16,49 +16,49 @@ static void test_no_more_than_so_many_at_a_time(void **state)
 	bool is_closed;
 	for (size_t i = 0; i < count; i++) {
 		fd[i] = connect_client(s);
-		say(fd[i], "GET /none HTTP/1.1\r\n");
-		turn(s, 1);
+		send_text(fd[i], "GET /none HTTP/1.1\r\n");
+		run_loop(s, 1);
 	}
-	turn(s, 20);
+	run_loop(s, 20);
 	assert_int_equal(server_connections(s->server), SERVER_MAX_CONNECTIONS);
-	/* As one goes, the next comes. */
+	/* As one connection closes, the next is accepted. */
 	for (size_t i = 0; i < count; i++) {
-		say(fd[i], HOST);
-		char *text = hear(s, fd[i], &length, &is_closed);
+		send_text(fd[i], HOST);
+		char *text = receive(s, fd[i], &length, &is_closed);
 		if (!strstr(text, " 404 "))
 			fail_msg("%zu: '%s'", i, text);
 		free(text);
 		close(fd[i]);
-		turn(s, 2);
+		run_loop(s, 2);
 	}
 	assert_int_equal(server_connections(s->server), 0);
-	assert_int_equal(s->asked, count);
+	assert_int_equal(s->requests, count);
 }
 
-/* Who has connected and waits does not keep the loop busy. */
-static void test_waiting_costs_nothing(void **state)
+/* Connections that wait do not keep the loop busy. */
+static void test_waiting_connections_cost_no_cpu(void **state)
 {
 	struct scene *s = *state;
 	int fd = connect_client(s), slow = connect_client(s), small = 4096;
 	unsigned steps = 0;
 	setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	say(fd, "GET /none HT");
-	say(slow, "GET /page HTTP/1.1\r\n" HOST); /* and reads nothing of it */
-	turn(s, 100);
+	send_text(fd, "GET /none HT");
+	send_text(slow, "GET /page HTTP/1.1\r\n" HOST); /* and reads nothing of the answer */
+	run_loop(s, 100);
 	assert_int_equal(server_connections(s->server), 2);
 	uint64_t end_ns = clock_now_ns() + 500 * NSEC_PER_MSEC;
 	for (; clock_now_ns() < end_ns; steps++)
 		loop_step(s->loop, 100);
-	/* Five of waiting, two of looking for those whose time is over. */
+	/* Five waits of 100 ms, and two checks for connections past their deadline. */
 	assert_in_range(steps, 1, 20);
 	close(fd);
 	close(slow);
-	turn(s, 20);
+	run_loop(s, 20);
 	assert_int_equal(server_connections(s->server), 0);
 }
 
-/* Whoever keeps its place by doing nothing loses it once somebody else wants it. */
-static void test_the_idle_make_room(void **state)
+/* If all connections are taken, the one that is idle longest is closed for a new client. */
+static void test_idle_connection_is_closed_for_new_client(void **state)
 {
 	struct scene *s = *state;
 	int fd[5];
@@ -66,26 +66,26 @@ static void test_the_idle_make_room(void **state)
 	bool is_closed;
 	for (unsigned i = 0; i < 4; i++) {
 		fd[i] = connect_client(s);
-		say(fd[i], "GET /none HTTP/1.1\r\n" HOST);
-		turn(s, 20);
+		send_text(fd[i], "GET /none HTTP/1.1\r\n" HOST);
+		run_loop(s, 20);
 	}
 	assert_int_equal(server_connections(s->server), 4);
 	fd[4] = connect_client(s);
-	say(fd[4], "GET /none HTTP/1.1\r\n" HOST);
+	send_text(fd[4], "GET /none HTTP/1.1\r\n" HOST);
 	uint64_t end_ns = clock_now_ns() + 20 * NSEC_PER_SEC;
-	while (s->asked < 5 && clock_now_ns() < end_ns)
-		turn(s, 10);
-	assert_int_equal(s->asked, 5);
-	char *text = hear(s, fd[0], &length, &is_closed);
+	while (s->requests < 5 && clock_now_ns() < end_ns)
+		run_loop(s, 10);
+	assert_int_equal(s->requests, 5);
+	char *text = receive(s, fd[0], &length, &is_closed);
 	assert_true(is_closed); /* the longest idle */
 	free(text);
 	for (unsigned i = 0; i < 5; i++)
 		close(fd[i]);
-	turn(s, 20);
+	run_loop(s, 20);
 	assert_int_equal(server_connections(s->server), 0);
 }
 
-/* A client of that address of the loopback. */
+/* Connects from this address of the loopback, and returns the socket. */
 static int connect_from(const struct scene *s, const char *address)
 {
 	struct sockaddr_in from = { .sin_family = AF_INET };
@@ -99,8 +99,8 @@ static int connect_from(const struct scene *s, const char *address)
 	return fd;
 }
 
-/* The address with the most silent or half-sent connections loses places to other clients, again and again. */
-static void test_the_silent_make_room(void **state)
+/* The address with the most silent or half-sent connections loses them to clients of other addresses, again and again. */
+static void test_silent_connections_are_closed_for_others(void **state)
 {
 	struct scene *s = *state;
 	enum { SILENT = 12 };
@@ -110,16 +110,16 @@ static void test_the_silent_make_room(void **state)
 	for (unsigned i = 0; i < SILENT; i++) {
 		silent[i] = connect_from(s, "127.0.0.2");
 		if (i % 2)
-			say(silent[i], "GET /none HTTP/1.1\r\n");
+			send_text(silent[i], "GET /none HTTP/1.1\r\n");
 	}
 	for (unsigned i = 0; i < 3; i++) {
 		int fd = connect_from(s, "127.0.0.3");
-		say(fd, "GET /none HTTP/1.1\r\n" HOST);
+		send_text(fd, "GET /none HTTP/1.1\r\n" HOST);
 		uint64_t end_ns = clock_now_ns() + 60 * NSEC_PER_SEC;
-		while (s->asked <= i && clock_now_ns() < end_ns)
-			turn(s, 10);
-		assert_int_equal(s->asked, i + 1);
-		char *text = hear(s, fd, &length, &is_closed);
+		while (s->requests <= i && clock_now_ns() < end_ns)
+			run_loop(s, 10);
+		assert_int_equal(s->requests, i + 1);
+		char *text = receive(s, fd, &length, &is_closed);
 		assert_non_null(strstr(text, " 404 "));
 		free(text);
 		close(fd);
@@ -128,23 +128,23 @@ static void test_the_silent_make_room(void **state)
 		close(silent[i]);
 }
 
-/* One connection is not given up for the many of another address. */
-static void test_a_lone_client_keeps_its_place(void **state)
+/* The only connection of an address is not closed for many connections of another address. */
+static void test_only_connection_of_an_address_is_kept(void **state)
 {
 	struct scene *s = *state;
 	int many[8];
 	size_t length;
 	bool is_closed;
 	int lone = connect_from(s, "127.0.0.3");
-	say(lone, "GET /none HTTP/1.1\r\n");
+	send_text(lone, "GET /none HTTP/1.1\r\n");
 	for (unsigned i = 0; i < 8; i++)
 		many[i] = connect_from(s, "127.0.0.2");
-	/* It is the oldest by far then, and its request has taken long. */
+	/* By then it is the oldest connection, and its request is late. */
 	uint64_t end_ns = clock_now_ns() + 5 * NSEC_PER_SEC / 2;
 	while (clock_now_ns() < end_ns)
-		turn(s, 10);
-	say(lone, HOST);
-	char *text = hear(s, lone, &length, &is_closed);
+		run_loop(s, 10);
+	send_text(lone, HOST);
+	char *text = receive(s, lone, &length, &is_closed);
 	assert_non_null(strstr(text, " 404 "));
 	free(text);
 	close(lone);
@@ -155,12 +155,16 @@ static void test_a_lone_client_keeps_its_place(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_no_more_than_so_many_at_a_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_waiting_costs_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_the_idle_make_room, setup_bodies, teardown),
-		cmocka_unit_test_setup_teardown(test_the_silent_make_room, setup_bodies, teardown),
-		cmocka_unit_test_setup_teardown(test_a_lone_client_keeps_its_place, setup_bodies,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_limit_of_connections, scene_setup,
+						scene_teardown),
+		cmocka_unit_test_setup_teardown(test_waiting_connections_cost_no_cpu, scene_setup,
+						scene_teardown),
+		cmocka_unit_test_setup_teardown(test_idle_connection_is_closed_for_new_client,
+						scene_setup_bodies, scene_teardown),
+		cmocka_unit_test_setup_teardown(test_silent_connections_are_closed_for_others,
+						scene_setup_bodies, scene_teardown),
+		cmocka_unit_test_setup_teardown(test_only_connection_of_an_address_is_kept,
+						scene_setup_bodies, scene_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The HTTP server by itself, over the loopback: client and server take turns in this one thread. */
+/* The HTTP server: answers, bodies, headers, and requests that are refused. */
 #include "http_scene.h"
 
 #include <errno.h>
@@ -21,15 +21,15 @@ static void test_answers(void **state)
 	assert_string_equal(s->authorization, "Bearer x");
 }
 
-static void test_a_large_text_comes_whole(void **state)
+static void test_large_text_is_complete(void **state)
 {
 	struct scene *s = *state;
 	int fd = connect_client(s);
 	size_t length;
 	bool is_closed;
 	for (unsigned i = 0; i < 2; i++) {
-		say(fd, "GET /page HTTP/1.1\r\n" HOST);
-		char *text = hear(s, fd, &length, &is_closed);
+		send_text(fd, "GET /page HTTP/1.1\r\n" HOST);
+		char *text = receive(s, fd, &length, &is_closed);
 		const char *body = strstr(text, "\r\n\r\n");
 		assert_non_null(body);
 		assert_non_null(strstr(text, "Content-Type: text/x\r\n"));
@@ -37,26 +37,26 @@ static void test_a_large_text_comes_whole(void **state)
 		assert_false(is_closed);
 		free(text);
 	}
-	say(fd, "HEAD /page HTTP/1.1\r\n" HOST);
-	char *text = hear(s, fd, &length, &is_closed);
+	send_text(fd, "HEAD /page HTTP/1.1\r\n" HOST);
+	char *text = receive(s, fd, &length, &is_closed);
 	assert_non_null(strstr(text, "Content-Length: 3000000\r\n"));
 	assert_string_equal(strstr(text, "\r\n\r\n"), "\r\n\r\n");
 	free(text);
 	close(fd);
 }
 
-static void test_bodies_are_not_taken(void **state)
+static void test_bodies_are_refused_by_default(void **state)
 {
 	struct scene *s = *state;
-	/* That of a GET is nobody's; that of another is not read. */
+	/* A GET with a body does not reach the handler. The body of another request is not read. */
 	assert_answer(s, "GET /page HTTP/1.1\r\nContent-Length: 3\r\n" HOST "abc", "", true);
-	assert_int_equal(s->asked, 0);
+	assert_int_equal(s->requests, 0);
 	assert_answer(s, "POST /page2 HTTP/1.1\r\nContent-Length: 1000000\r\n" HOST "abc", " 405 ",
 		      true);
-	assert_int_equal(s->asked, 1);
+	assert_int_equal(s->requests, 1);
 }
 
-static void test_what_is_too_long_is_refused(void **state)
+static void test_long_request_lines_and_headers_are_refused(void **state)
 {
 	struct scene *s = *state;
 	size_t size = 40000;
@@ -70,21 +70,21 @@ static void test_what_is_too_long_is_refused(void **state)
 	strcpy(request + size - 30, "\r\n" HOST);
 	assert_answer(s, request, "HTTP/1.1 431 ", true);
 	free(request);
-	assert_int_equal(s->asked, 0);
+	assert_int_equal(s->requests, 0);
 }
 
-static void test_noise_is_refused(void **state)
+static void test_invalid_requests_are_refused(void **state)
 {
 	struct scene *s = *state;
 	int fd;
 	size_t length;
 	bool is_closed;
-	static const char *const noise[] = { "\x16\x03\x01\x02\x01\r\n\r\n", "GET\r\n\r\n",
-					     "GET / HTTP/9.9\r\n\r\n" };
-	for (size_t i = 0; i < sizeof(noise) / sizeof(noise[0]); i++) {
+	static const char *const invalid[] = { "\x16\x03\x01\x02\x01\r\n\r\n", "GET\r\n\r\n",
+					       "GET / HTTP/9.9\r\n\r\n" };
+	for (size_t i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
 		fd = connect_client(s);
-		say(fd, noise[i]);
-		char *text = hear(s, fd, &length, &is_closed);
+		send_text(fd, invalid[i]);
+		char *text = receive(s, fd, &length, &is_closed);
 		if (strstr(text, " 200 ") || !is_closed)
 			fail_msg("%zu: closed %d: '%s'", i, is_closed, text);
 		free(text);
@@ -101,20 +101,20 @@ static char *post(struct scene *s, const char *path, size_t size, bool *ret_clos
 	memset(body, 'b', size);
 	body[size] = '\0';
 	snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nContent-Length: %zu\r\n" HOST, path, size);
-	say(fd, head);
+	send_text(fd, head);
 	while (sent < size) {
 		ssize_t n = send(fd, body + sent, size - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n > 0)
 			sent += (size_t)n;
 		else if (errno != EAGAIN)
 			break;
-		turn(s, 1);
+		run_loop(s, 1);
 	}
-	char *text = hear(s, fd, &length, ret_closed);
+	char *text = receive(s, fd, &length, ret_closed);
 	assert_int_equal(sent, size);
 	free(body);
 	close(fd);
-	turn(s, 5);
+	run_loop(s, 5);
 	return text;
 }
 
@@ -124,7 +124,7 @@ static void test_bodies_up_to_their_limit(void **state)
 	static const struct {
 		size_t size;
 		const char *status;
-		size_t taken; /* by the handler */
+		size_t received; /* by the handler */
 	} rows[] = {
 		{ 1, " 200 ", 1 },
 		{ 16384, " 200 ", 16384 },
@@ -137,9 +137,10 @@ static void test_bodies_up_to_their_limit(void **state)
 		bool is_closed;
 		s->body_size = 0;
 		char *text = post(s, "/echo", rows[i].size, &is_closed);
-		if (!strstr(text, rows[i].status) || s->body_size != rows[i].taken)
-			fail_msg("%zu bytes: %zu taken: %.200s", rows[i].size, s->body_size, text);
-		if (rows[i].taken) {
+		if (!strstr(text, rows[i].status) || s->body_size != rows[i].received)
+			fail_msg("%zu bytes: %zu received: %.200s", rows[i].size, s->body_size,
+				 text);
+		if (rows[i].received) {
 			assert_non_null(strstr(text, "Content-Type: application/json\r\n"));
 			assert_int_equal(strlen(strstr(text, "\r\n\r\n") + 4), rows[i].size);
 		}
@@ -148,8 +149,8 @@ static void test_bodies_up_to_their_limit(void **state)
 	assert_int_equal(server_connections(s->server), 0);
 }
 
-/* One after the other on one connection, each answered later; others are served meanwhile. */
-static void test_answers_that_come_later(void **state)
+/* Two requests on one connection are each answered later. Other connections are served meanwhile. */
+static void test_later_answers(void **state)
 {
 	struct scene *s = *state;
 	size_t length;
@@ -157,66 +158,71 @@ static void test_answers_that_come_later(void **state)
 	int fd = connect_client(s);
 	for (unsigned i = 0; i < 2; i++) {
 		s->waiting_count = 0;
-		say(fd, "POST /later HTTP/1.1\r\nContent-Length: 3\r\n" HOST "abc");
-		turn(s, 50);
+		send_text(fd, "POST /later HTTP/1.1\r\nContent-Length: 3\r\n" HOST "abc");
+		run_loop(s, 50);
 		assert_int_equal(s->waiting_count, 1);
-		assert_answer_beside(s, "GET /at-once HTTP/1.1\r\n" HOST, "\r\n\r\nat once\n");
+		assert_answer_meanwhile(s, "GET /at-once HTTP/1.1\r\n" HOST, "\r\n\r\nat once\n");
 		server_call_answer(s->waiting[0],
 				   &(struct server_answer){ .status = 201, .line = "late\n" });
-		char *text = hear(s, fd, &length, &is_closed);
+		char *text = receive(s, fd, &length, &is_closed);
 		if (!strstr(text, " 201 ") || !strstr(text, "\r\n\r\nlate\n") || is_closed)
 			fail_msg("closed %d: %s", is_closed, text);
 		free(text);
 	}
 	close(fd);
-	turn(s, 20);
+	run_loop(s, 20);
 	assert_int_equal(server_connections(s->server), 0);
 }
 
-/* The call is there until it is answered, whoever has gone meanwhile; and the server may end before. */
-static void test_a_client_that_does_not_wait(void **state)
+/* A call exists until it is answered, even if its client has disconnected. The server may stop before an answer. */
+static void test_client_disconnects_before_answer(void **state)
 {
 	struct scene *s = *state;
 	int fd[2];
 	for (unsigned i = 0; i < 2; i++) {
 		fd[i] = connect_client(s);
-		say(fd[i], "POST /later HTTP/1.1\r\nContent-Length: 1\r\n" HOST "a");
-		turn(s, 20);
+		send_text(fd[i], "POST /later HTTP/1.1\r\nContent-Length: 1\r\n" HOST "a");
+		run_loop(s, 20);
 	}
 	assert_int_equal(s->waiting_count, 2);
 	close(fd[0]);
-	turn(s, 50);
+	run_loop(s, 50);
 	server_call_answer(s->waiting[0], &(struct server_answer){ .status = 200, .line = "\n" });
-	turn(s, 50);
+	run_loop(s, 50);
 	assert_int_equal(server_connections(s->server), 1);
 	close(fd[1]);
 }
 
-static void test_headers_of_every_answer(void **state)
+static void test_configured_headers_are_in_every_answer(void **state)
 {
 	struct scene *s = *state;
 	static const char wanted[] = "\r\nX-One: 1\r\nX-Two: 2\r\n";
 	assert_answer(s, "GET /none HTTP/1.1\r\n" HOST, wanted, false);
 	assert_answer(s, "DELETE /none HTTP/1.1\r\n" HOST, wanted, true);
 	assert_answer(s, "HEAD /page HTTP/1.1\r\n" HOST, wanted, false);
-	assert_answer_beside(s, "GET /stream HTTP/1.1\r\n" HOST, wanted);
+	assert_answer_meanwhile(s, "GET /stream HTTP/1.1\r\n" HOST, wanted);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_answers, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_a_large_text_comes_whole, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bodies_are_not_taken, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_what_is_too_long_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_noise_is_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_bodies_up_to_their_limit, setup_bodies,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_answers_that_come_later, setup_bodies, teardown),
-		cmocka_unit_test_setup_teardown(test_a_client_that_does_not_wait, setup_bodies,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_headers_of_every_answer, setup_headers,
-						teardown),
+		cmocka_unit_test_setup_teardown(test_answers, scene_setup, scene_teardown),
+		cmocka_unit_test_setup_teardown(test_large_text_is_complete, scene_setup,
+						scene_teardown),
+		cmocka_unit_test_setup_teardown(test_bodies_are_refused_by_default, scene_setup,
+						scene_teardown),
+		cmocka_unit_test_setup_teardown(test_long_request_lines_and_headers_are_refused,
+						scene_setup, scene_teardown),
+		cmocka_unit_test_setup_teardown(test_invalid_requests_are_refused, scene_setup,
+						scene_teardown),
+		cmocka_unit_test_setup_teardown(test_bodies_up_to_their_limit, scene_setup_bodies,
+						scene_teardown),
+		cmocka_unit_test_setup_teardown(test_later_answers, scene_setup_bodies,
+						scene_teardown),
+		cmocka_unit_test_setup_teardown(test_client_disconnects_before_answer,
+						scene_setup_bodies, scene_teardown),
+		cmocka_unit_test_setup_teardown(test_configured_headers_are_in_every_answer,
+						scene_setup_headers, scene_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
