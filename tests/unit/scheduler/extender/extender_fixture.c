@@ -2,14 +2,14 @@
 
 #include "verbs.h"
 
-json_t *running(const char *name, const char *node, const char *shares)
+json_t *running_pod(const char *name, const char *node, const char *shares)
 {
 	json_t *pod = pod_object(name, GPU);
 	allocate(pod, node, shares, "success", true);
 	return pod;
 }
 
-void filters(struct model *m, json_t *pod, const char *nodes, const char *fits)
+void assert_fits(struct model *m, json_t *pod, const char *nodes, const char *fits)
 {
 	json_t *args = filter_args(pod, nodes), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), fits);
@@ -18,7 +18,8 @@ void filters(struct model *m, json_t *pod, const char *nodes, const char *fits)
 	json_decref(args);
 }
 
-void says(struct model *m, json_t *pod, const char *node, const char *list, const char *text)
+void assert_refused(struct model *m, json_t *pod, const char *node, const char *list,
+		    const char *text)
 {
 	json_t *args = filter_args(pod, node), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), "");
@@ -28,10 +29,10 @@ void says(struct model *m, json_t *pod, const char *node, const char *list, cons
 	json_decref(args);
 }
 
-json_t *node_of_type(const char *name, unsigned cards, const char *type)
+json_t *node_of_type(const char *name, unsigned gpus, const char *type)
 {
 	json_t *list = json_array();
-	for (unsigned i = 0; i < cards; i++)
+	for (unsigned i = 0; i < gpus; i++)
 		json_array_append_new(
 			list, object_of("{\"id\":\"%s-%u\",\"count\":10,\"devmem\":16000,"
 					"\"devcore\":100,\"type\":\"NVIDIA-%s\",\"health\":true}",
@@ -43,7 +44,7 @@ json_t *node_of_type(const char *name, unsigned cards, const char *type)
 	return node;
 }
 
-void refuses(struct model *m, json_t *args, int result, const char *text)
+void assert_not_bound(struct model *m, json_t *args, int result, const char *text)
 {
 	struct decision d;
 	struct error err = { 0 };

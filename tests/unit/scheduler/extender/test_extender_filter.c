@@ -1,10 +1,10 @@
-/* The verbs filter, prioritize and bind: nodes by HAMi's formulas, reasons in HAMi's words. */
+/* The verb filter: which nodes have room for a pod, and the reasons for the others as HAMi writes them. */
 #include "extender_fixture.h"
 
 #include "verbs.h"
 
-/* A node whose kubelet has told of what device plugins serve. */
-static json_t *serving(const char *name, const char *allocatable)
+/* A node whose kubelet reports these allocatable resources of device plugins. */
+static json_t *node_serving(const char *name, const char *allocatable)
 {
 	json_t *node = node_object(name, 2, 8192, 100);
 	json_object_set_new(node, "status",
@@ -13,7 +13,7 @@ static json_t *serving(const char *name, const char *allocatable)
 	return node;
 }
 
-static void test_filter_asks_what_the_kubelet_serves(void **state)
+static void test_filter_needs_a_resource_that_the_kubelet_serves(void **state)
 {
 	static const char not_served[] = "2/2 CardNotServed";
 	const char *vcuda = "\"tencent.com/vcuda-core\":\"30\",\"tencent.com/vcuda-memory\":\"4\"";
@@ -21,20 +21,20 @@ static void test_filter_asks_what_the_kubelet_serves(void **state)
 	json_t *args = bind_args("late", "hami");
 	struct decision decision;
 	struct error err = { 0 };
-	give_node(m, serving("hami", GPU));
-	give_node(m, serving("vcuda", "\"tencent.com/vcuda-core\":\"200\""));
-	give_node(m, serving("gone", "\"nvidia.com/gpu\":\"0\",\"tencent.com/vcuda-core\":0"));
-	give_node(m, node_object("untold", 2, 8192, 100));
-	filters(m, pod_object("p", GPU), "hami,vcuda,gone,untold", "hami,untold");
-	filters(m, pod_object("q", vcuda), "hami,vcuda,gone,untold", "vcuda,untold");
-	says(m, pod_object("p", GPU), "gone", HOPELESS, not_served);
-	says(m, pod_object("q", vcuda), "hami", HOPELESS, not_served);
-	/* Its daemon goes once the node was found, and comes back. */
+	give_node(m, node_serving("hami", GPU));
+	give_node(m, node_serving("vcuda", "\"tencent.com/vcuda-core\":\"200\""));
+	give_node(m, node_serving("gone", "\"nvidia.com/gpu\":\"0\",\"tencent.com/vcuda-core\":0"));
+	give_node(m, node_object("unreported", 2, 8192, 100));
+	assert_fits(m, pod_object("p", GPU), "hami,vcuda,gone,unreported", "hami,unreported");
+	assert_fits(m, pod_object("q", vcuda), "hami,vcuda,gone,unreported", "vcuda,unreported");
+	assert_refused(m, pod_object("p", GPU), "gone", UNRESOLVABLE, not_served);
+	assert_refused(m, pod_object("q", vcuda), "hami", UNRESOLVABLE, not_served);
+	/* The node's daemon stops after filter chose the node, and starts again. */
 	give_pod(m, pod_object("late", GPU));
-	give_node(m, serving("hami", "\"nvidia.com/gpu\":\"0\""));
+	give_node(m, node_serving("hami", "\"nvidia.com/gpu\":\"0\""));
 	assert_int_equal(extender_decide(m, args, 1, &decision, &err), -ENOSPC);
 	assert_non_null(strstr(err.text, not_served));
-	give_node(m, serving("hami", GPU));
+	give_node(m, node_serving("hami", GPU));
 	assert_int_equal(extender_decide(m, args, 1, &decision, &err), 0);
 	decision_free(&decision);
 	json_decref(args);
@@ -47,27 +47,30 @@ static void test_filter(void **state)
 	give_node(m, node_object("a", 2, 8192, 100));
 	give_node(m, node_object("b", 1, 16384, 100));
 	give_node(m, node_saying("bare", NULL, NULL));
-	give_pod(m, running("r", "a", "a-0,NVIDIA,8000,10:a-1,NVIDIA,6000,100:;"));
-	filters(m, pod_object("p", MEMORY("100")), "a,b,bare,none", "a,b");
-	filters(m, pod_object("p", MEMORY("192")), "b,a", "b,a");
-	filters(m, pod_object("p", "\"cpu\":\"1\""), "a,b,bare", "a,b,bare");
-	says(m, pod_object("p", MEMORY("193")), "a", CURABLE,
-	     "1/2 CardInsufficientMemory, 1/2 CardComputeUnitsExhausted");
-	says(m, pod_object("p", MEMORY("9000")), "a", CURABLE, "2/2 CardInsufficientMemory");
-	says(m, pod_object("p", MEMORY("100") ",\"nvidia.com/gpucores\":\"95\""), "a", CURABLE,
-	     "2/2 CardInsufficientCore");
-	says(m, pod_object("p", MEMORY("100") ",\"nvidia.com/gpu\":\"2\""), "a", CURABLE,
-	     "1/2 CardComputeUnitsExhausted, 1/2 AllocatedCardsInsufficientRequest");
-	says(m, pod_object("p", "\"nvidia.com/gpu\":\"2\""), "b", HOPELESS,
-	     "NodeInsufficientDevice");
-	says(m, pod_object("p", GPU), "bare", HOPELESS, "node unregistered");
-	says(m, pod_object("p", GPU), "none", HOPELESS, "node unregistered");
-	says(m, pod_object("p", MEMORY("-3")), "b", HOPELESS,
-	     "container main: nvidia.com/gpumem: '-3': must be a whole number up to 2147483647");
+	give_pod(m, running_pod("r", "a", "a-0,NVIDIA,8000,10:a-1,NVIDIA,6000,100:;"));
+	assert_fits(m, pod_object("p", MEMORY("100")), "a,b,bare,none", "a,b");
+	assert_fits(m, pod_object("p", MEMORY("192")), "b,a", "b,a");
+	assert_fits(m, pod_object("p", "\"cpu\":\"1\""), "a,b,bare", "a,b,bare");
+	assert_refused(m, pod_object("p", MEMORY("193")), "a", RESOLVABLE,
+		       "1/2 CardInsufficientMemory, 1/2 CardComputeUnitsExhausted");
+	assert_refused(m, pod_object("p", MEMORY("9000")), "a", RESOLVABLE,
+		       "2/2 CardInsufficientMemory");
+	assert_refused(m, pod_object("p", MEMORY("100") ",\"nvidia.com/gpucores\":\"95\""), "a",
+		       RESOLVABLE, "2/2 CardInsufficientCore");
+	assert_refused(m, pod_object("p", MEMORY("100") ",\"nvidia.com/gpu\":\"2\""), "a",
+		       RESOLVABLE,
+		       "1/2 CardComputeUnitsExhausted, 1/2 AllocatedCardsInsufficientRequest");
+	assert_refused(m, pod_object("p", "\"nvidia.com/gpu\":\"2\""), "b", UNRESOLVABLE,
+		       "NodeInsufficientDevice");
+	assert_refused(m, pod_object("p", GPU), "bare", UNRESOLVABLE, "node unregistered");
+	assert_refused(m, pod_object("p", GPU), "none", UNRESOLVABLE, "node unregistered");
+	assert_refused(
+		m, pod_object("p", MEMORY("-3")), "b", UNRESOLVABLE,
+		"container main: nvidia.com/gpumem: '-3': must be a whole number up to 2147483647");
 	model_free(m);
 }
 
-static void test_constraints(void **state)
+static void test_gpu_types_and_uuids(void **state)
 {
 	static const struct {
 		const char *name, *value, *reason;
@@ -87,32 +90,33 @@ static void test_constraints(void **state)
 		json_t *pod = pod_object("p", GPU);
 		annotate(pod, rows[i].name, rows[i].value);
 		if (*rows[i].reason)
-			says(m, pod, "a", HOPELESS, rows[i].reason);
+			assert_refused(m, pod, "a", UNRESOLVABLE, rows[i].reason);
 		else
-			filters(m, pod, "a", "a");
+			assert_fits(m, pod, "a", "a");
 	}
 	model_free(m);
 }
 
-static void test_together(void **state)
+static void test_exclusive_gpus_and_numa_binding(void **state)
 {
 	struct model *m = model_of_nothing();
 	json_t *pod = pod_object("p", MEMORY("10"));
 	give_node(m, node_object("a", 2, 8192, 100));
-	/* Alone on its card. */
-	give_pod(m, running("r", "a", "a-0,NVIDIA,1,1:;"));
+	/* A pod that must be alone on its GPU. */
+	give_pod(m, running_pod("r", "a", "a-0,NVIDIA,1,1:;"));
 	annotate(pod, "hami.io/gpu-scheduler-policy", "mutex");
-	filters(m, pod, "a", "a");
-	give_pod(m, running("s", "a", "a-1,NVIDIA,1,1:;"));
+	assert_fits(m, pod, "a", "a");
+	give_pod(m, running_pod("s", "a", "a-1,NVIDIA,1,1:;"));
 	pod = pod_object("p", MEMORY("10"));
 	annotate(pod, "hami.io/gpu-scheduler-policy", "mutex,spread");
-	says(m, pod, "a", CURABLE, "2/2 ExclusiveDeviceAllocateConflict");
-	says(m, pod_object("p", "\"nvidia.com/gpucores\":\"100\",\"nvidia.com/gpumem\":\"1\""), "a",
-	     CURABLE, "2/2 CardInsufficientCore");
-	/* Two cards, which are on two NUMA nodes. */
+	assert_refused(m, pod, "a", RESOLVABLE, "2/2 ExclusiveDeviceAllocateConflict");
+	assert_refused(
+		m, pod_object("p", "\"nvidia.com/gpucores\":\"100\",\"nvidia.com/gpumem\":\"1\""),
+		"a", RESOLVABLE, "2/2 CardInsufficientCore");
+	/* The two GPUs are on two NUMA nodes. */
 	pod = pod_object("p", "\"nvidia.com/gpu\":\"2\"," MEMORY("10"));
 	annotate(pod, "nvidia.com/numa-bind", "true");
-	says(m, pod, "a", CURABLE, "2/2 NumaNotFit");
+	assert_refused(m, pod, "a", RESOLVABLE, "2/2 NumaNotFit");
 	model_free(m);
 }
 
@@ -126,8 +130,8 @@ static json_t *pod_of_two(const char *first, const char *second, bool is_init)
 			 is_init ? "initContainers" : "none", first, "containers", second);
 }
 
-/* Containers that run together need room together; an init container has ended before. */
-static void test_containers(void **state)
+/* Containers that run at the same time need the sum of their memory. An init container has ended before. */
+static void test_containers_and_init_containers(void **state)
 {
 	struct model *m = model_of_nothing();
 	struct error err;
@@ -139,10 +143,10 @@ static void test_containers(void **state)
 					"5000") "}}},"
 						"{\"name\":\"b\",\"resources\":{\"limits\":{" MEMORY(
 							"4000") "}}}]}}");
-	says(m, two, "a", CURABLE, "1/1 CardInsufficientMemory");
+	assert_refused(m, two, "a", RESOLVABLE, "1/1 CardInsufficientMemory");
 	json_t *pod = pod_of_two(MEMORY("5000"), MEMORY("4000"), true);
 	give_pod(m, json_incref(pod));
-	filters(m, pod, "a", "a");
+	assert_fits(m, pod, "a", "a");
 	json_t *args = bind_args("p", "a");
 	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
 	assert_int_equal(d.shares.containers, 2);
@@ -156,7 +160,7 @@ static void test_containers(void **state)
 	model_free(m);
 }
 
-/* A sidecar goes on beside the init containers that come after it, not before. */
+/* A sidecar runs at the same time as the init containers after it, not as those before it. */
 static void test_sidecars(void **state)
 {
 	static const char *const rows[][2] = { { "Always", "" }, { "", "Always" } };
@@ -172,15 +176,15 @@ static void test_sidecars(void **state)
 			"\"containers\":[{\"name\":\"a\"}]}}",
 			rows[i][0], MEMORY("4000"), rows[i][1], MEMORY("5000"));
 		if (i)
-			filters(m, pod, "a", "a");
+			assert_fits(m, pod, "a", "a");
 		else
-			says(m, pod, "a", CURABLE, "1/1 CardInsufficientMemory");
+			assert_refused(m, pod, "a", RESOLVABLE, "1/1 CardInsufficientMemory");
 	}
 	model_free(m);
 }
 
-/* Both containers where each finds a card of its own alone; the second one's reason, where it does not. */
-static void test_one_after_the_other(void **state)
+/* A node fits if each of the two containers gets a whole GPU. If only the first does, the reason is the second container's. */
+static void test_second_container_needs_its_own_gpu(void **state)
 {
 	struct model *m = model_of_nothing();
 	const char *text = "{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"x\","
@@ -189,15 +193,15 @@ static void test_one_after_the_other(void **state)
 			   "{\"name\":\"b\",\"resources\":{\"limits\":{" GPU "}}}]}}";
 	give_node(m, node_object("two", 2, 8192, 100));
 	give_node(m, node_object("three", 3, 8192, 100));
-	give_pod(m, running("r", "two", "two-0,NVIDIA,1,1:;"));
-	give_pod(m, running("s", "three", "three-0,NVIDIA,1,1:;"));
-	filters(m, object_of("%s", text), "two,three", "three");
-	says(m, object_of("%s", text), "two", CURABLE, "2/2 CardInsufficientMemory");
+	give_pod(m, running_pod("r", "two", "two-0,NVIDIA,1,1:;"));
+	give_pod(m, running_pod("s", "three", "three-0,NVIDIA,1,1:;"));
+	assert_fits(m, object_of("%s", text), "two,three", "three");
+	assert_refused(m, object_of("%s", text), "two", RESOLVABLE, "2/2 CardInsufficientMemory");
 	model_free(m);
 }
 
-/* Where the best card for the first container leaves no room for the second, another is found that does. */
-static void test_room_for_both(void **state)
+/* If the best GPU for the first container leaves no room for the second, the first gets another GPU. */
+static void test_first_container_leaves_room_for_second(void **state)
 {
 	struct model *m = model_of_nothing();
 	struct decision d;
@@ -207,11 +211,11 @@ static void test_room_for_both(void **state)
 	json_t *first = json_object_get(json_object_get(pod, "spec"), "none");
 	json_array_insert(containers, 0, json_array_get(first, 0));
 	give_node(m, node_object("a", 2, 8192, 100));
-	give_pod(m, running("r", "a", "a-0,NVIDIA,4000,10:;"));
-	/* To spread, the empty card is the best. */
+	give_pod(m, running_pod("r", "a", "a-0,NVIDIA,4000,10:;"));
+	/* The empty GPU is the best one for the policy spread. */
 	annotate(pod, "hami.io/gpu-scheduler-policy", "spread");
 	give_pod(m, json_incref(pod));
-	filters(m, pod, "a", "a");
+	assert_fits(m, pod, "a", "a");
 	json_t *args = bind_args("p", "a");
 	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
 	assert_int_equal(d.shares.count, 2);
@@ -222,8 +226,8 @@ static void test_room_for_both(void **state)
 	model_free(m);
 }
 
-/* Of nodes that come whole a type is forgotten with its node: the next one's word may be where it was. */
-static void test_whole_nodes_of_many_types(void **state)
+/* The call has whole nodes. The type of each is freed with its node, so the next type may have the same address. */
+static void test_types_of_nodes_in_the_call(void **state)
 {
 	struct model *m = model_of_nothing();
 	json_t *items = json_array();
@@ -245,7 +249,7 @@ static void test_whole_nodes_of_many_types(void **state)
 	model_free(m);
 }
 
-/* A pod has cards, and nobody knows which: its node gives none of them while that is so. */
+/* A pod's annotation of its GPUs is invalid. Its node gets no further pods while that is so. */
 static void test_unknown_shares(void **state)
 {
 	static const struct {
@@ -254,9 +258,9 @@ static void test_unknown_shares(void **state)
 		bool fits;
 	} rows[] = {
 		{ "n-0;NVIDIA;3000;30:;", -EINVAL, false },
-		{ "n-0;NVIDIA;3000;30:;", 0, false }, /* the same again: it is named once */
+		{ "n-0;NVIDIA;3000;30:;", 0, false }, /* the same again: it is reported once */
 		{ "n-0,NVIDIA,3000,30:;", 0, true },
-		{ "n-0,NVIDIA,many,30:;", -EINVAL, true }, /* what was known of it stays */
+		{ "n-0,NVIDIA,many,30:;", -EINVAL, true }, /* the earlier shares remain in force */
 	};
 	struct model *m = model_of_nothing();
 	struct error err;
@@ -266,7 +270,7 @@ static void test_unknown_shares(void **state)
 		allocate(pod, "n", rows[i].shares, "success", true);
 		assert_int_equal(model_update_pod(m, pod, &err), rows[i].result);
 		json_decref(pod);
-		/* A node that is told of anew is as closed as before. */
+		/* An update of the node does not reopen it. */
 		give_node(m, node_object("n", 1, 8192, 100));
 		json_t *args = filter_args(pod_object("p", MEMORY("4000")), "n");
 		json_t *answer = verbs_filter(m, args);
@@ -276,7 +280,7 @@ static void test_unknown_shares(void **state)
 		json_decref(answer);
 		json_decref(args);
 	}
-	/* One that is not bound closes nothing: anybody can note it, and the binding will say. */
+	/* An invalid annotation of a pod that is not bound is ignored, because any user could write it. */
 	json_t *pod = pod_object("c", GPU);
 	allocate(pod, "n", "?;", "allocating", false);
 	assert_int_equal(model_update_pod(m, pod, &err), -EINVAL);
@@ -299,8 +303,8 @@ static void test_unknown_shares(void **state)
 	model_free(m);
 }
 
-/* Each name has one verdict, however often it comes; what is no name has none. */
-static void test_names_that_come_twice(void **state)
+/* A node that is named several times gets one result. An entry that is no name gets none. */
+static void test_repeated_node_names(void **state)
 {
 	struct model *m = model_of_nothing();
 	give_node(m, node_object("a", 1, 8192, 100));
@@ -317,7 +321,7 @@ static void test_names_that_come_twice(void **state)
 	assert_string_equal(reason_of(answer, "x"), "node unregistered");
 	assert_string_equal(reason_of(answer, "y"), "node unregistered");
 	json_decref(answer);
-	/* The next call begins anew. */
+	/* The next call starts without these results. */
 	answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), "a");
 	json_decref(answer);
@@ -325,18 +329,18 @@ static void test_names_that_come_twice(void **state)
 	model_free(m);
 }
 
-/* An autoscaler asks about nodes that are not there, and nothing comes of it. */
+/* An autoscaler asks about nodes that do not exist. The model does not change. */
 static void test_dry_run(void **state)
 {
 	struct model *m = model_of_nothing();
-	json_t *lying = node_saying("lying", "[7]", NULL);
+	json_t *invalid = node_saying("invalid", "[7]", NULL);
 	give_node(m, node_object("a", 1, 8192, 100));
-	give_pod(m, running("r", "a", "a-0,NVIDIA,8000,10:;"));
+	give_pod(m, running_pod("r", "a", "a-0,NVIDIA,8000,10:;"));
 	struct model_counts before = model_counts(m);
 	json_t *args = json_pack("{s:o,s:{s:[o,o,o,o]}}", "Pod", pod_object("p", MEMORY("4000")),
 				 "Nodes", "items", node_object("template", 1, 8192, 100),
 				 node_object("a", 1, 8192, 100), node_saying("bare", NULL, NULL),
-				 lying);
+				 invalid);
 	json_t *answer = verbs_filter(m, args);
 	json_t *items = json_object_get(json_object_get(answer, "Nodes"), "items");
 	assert_int_equal(json_array_size(items), 1);
@@ -346,12 +350,12 @@ static void test_dry_run(void **state)
 	assert_true(json_is_null(json_object_get(answer, "NodeNames")));
 	assert_string_equal(reason_of(answer, "a"), "1/1 CardInsufficientMemory");
 	assert_string_equal(reason_of(answer, "bare"), "node unregistered");
-	assert_string_equal(reason_of(answer, "lying"),
+	assert_string_equal(reason_of(answer, "invalid"),
 			    "hami.io/node-nvidia-register: GPU 0: must be an object");
 	struct model_counts after = model_counts(m);
 	assert_memory_equal(&before, &after, sizeof(before));
 	json_decref(answer);
-	/* Their scores as well: the empty one is the best to spread. */
+	/* They get scores, too: the empty node is the best for the policy spread. */
 	annotate(json_object_get(args, "Pod"), "hami.io/node-scheduler-policy", "spread");
 	answer = verbs_prioritize(m, args);
 	assert_int_equal(json_integer_value(json_object_get(json_array_get(answer, 0), "Score")),
@@ -365,17 +369,17 @@ static void test_dry_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_filter_asks_what_the_kubelet_serves),
+		cmocka_unit_test(test_filter_needs_a_resource_that_the_kubelet_serves),
 		cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_constraints),
-		cmocka_unit_test(test_together),
-		cmocka_unit_test(test_containers),
+		cmocka_unit_test(test_gpu_types_and_uuids),
+		cmocka_unit_test(test_exclusive_gpus_and_numa_binding),
+		cmocka_unit_test(test_containers_and_init_containers),
 		cmocka_unit_test(test_sidecars),
-		cmocka_unit_test(test_one_after_the_other),
-		cmocka_unit_test(test_room_for_both),
-		cmocka_unit_test(test_whole_nodes_of_many_types),
+		cmocka_unit_test(test_second_container_needs_its_own_gpu),
+		cmocka_unit_test(test_first_container_leaves_room_for_second),
+		cmocka_unit_test(test_types_of_nodes_in_the_call),
 		cmocka_unit_test(test_unknown_shares),
-		cmocka_unit_test(test_names_that_come_twice),
+		cmocka_unit_test(test_repeated_node_names),
 		cmocka_unit_test(test_dry_run),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
