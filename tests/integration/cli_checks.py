@@ -1,8 +1,8 @@
-"""The command line: bad input, exit statuses, ps and set; afterwards no process is left running."""
+"""Checks of what `allot` prints."""
 
 
-def one_line(result, status, *parts):
-    """Asserts the exit status, and one line on stderr that has these parts."""
+def assert_one_error(result, status, *parts):
+    """Asserts the exit status, and that stderr is one line of allot's with these parts. Returns the line."""
     assert result.returncode == status, result
     lines = result.stderr.splitlines()
     assert len(lines) == 1, result.stderr

@@ -1,4 +1,5 @@
-"""allotd's device plugin for the kubelet: a system daemon on simulated cards, and a test kubelet that uses gRPC's library."""
+"""A system daemon on simulated GPUs with a test kubelet, for tests of allotd's device plugin. A test file must import the
+fixtures `make_node` and `start_sim`."""
 
 import json
 import signal
@@ -15,7 +16,8 @@ ENDPOINT = "allot-gpu.sock"
 
 
 class Node:
-    """A system daemon with its card, kubelet's directory and state in a directory of the test's."""
+    """A system daemon on the simulated GPUs of `sim`. Its files and the kubelet's directory are in `directory`; `settings` are
+    written to its allotd.conf."""
 
     def __init__(self, sim, directory, **settings):
         self.sim = sim
@@ -30,13 +32,14 @@ class Node:
                     "watch_tasks": "off", **settings}
         self.config.write_text("".join(f"{key} = {value}\n" for key, value in settings.items()))
         self.daemon = None
-        self.within = ()  # a command that runs the daemon
+        self.within = ()  # a command that runs the daemon, such as unshare
 
     def command(self):
         return [*self.within, BUILD / "allotd", "--foreground", "--run-dir", self.run_dir, "--config", self.config,
                 "--sim-socket", self.sim.socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1"]
 
     def start(self):
+        """Starts the daemon, waits until it answers, and returns the node."""
         with open(self.log, "a") as log:
             self.daemon = subprocess.Popen(self.command(), stderr=log, stdin=subprocess.DEVNULL)
         wait_until(self.answers, PATIENCE, "the daemon")
@@ -50,6 +53,7 @@ class Node:
             return None
 
     def ask(self, op, **more):
+        """Sends one request to the daemon's socket and returns its reply."""
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(str(self.run_dir / "allotd.sock"))
             s.sendall(json.dumps({"version": 1, "op": op, **more}).encode() + b"\n")
@@ -65,6 +69,7 @@ class Node:
         return self.listed()["tenants"]
 
     def page(self):
+        """The daemon's metrics."""
         return Page(request(self.metrics)[2])
 
     def end(self, how=signal.SIGTERM):
@@ -76,6 +81,7 @@ class Node:
 
 @pytest.fixture
 def make_node(start_sim, tmp_path_factory):  # noqa: F811
+    """Returns make(spec, kubelet, **settings), which starts a Node. If `kubelet` is false, its test kubelet is not started."""
     directory = tmp_path_factory.mktemp("p")
     made, kubelets = [], []
 
@@ -97,4 +103,5 @@ def make_node(start_sim, tmp_path_factory):  # noqa: F811
 
 
 def ids(uuid, *numbers):
+    """The device IDs of these slices of a GPU."""
     return [f"{uuid}-{number}" for number in numbers]

@@ -1,15 +1,15 @@
-"""The command line: bad input, exit statuses, ps and set; afterwards no process is left running."""
+"""The commands of allot that show and change tenants: ps, tasks, set, pause and resume."""
 
 import json
 import subprocess
 import time
 
 from machines import BUILD, GIB, wait_until
-from cli_checks import one_line
+from cli_checks import assert_one_error
 
 
-def test_ps_tells_of_a_simulated_gpu(machine, tmp_path):
-    """The command in the hint works for a description file too."""
+def test_ps_hints_at_a_simulated_gpu(machine, tmp_path):
+    """The command in the hint also works for a description file."""
     spec = tmp_path / "cards.conf"
     spec.write_text("[gpu]\n")
     machine.sim = ["--sim", spec]
@@ -20,7 +20,7 @@ def test_ps_tells_of_a_simulated_gpu(machine, tmp_path):
     wait_until(lambda: "alone" in machine.allot("ps", "--run-dir", run_dir).stdout, what="its tenant")
 
 
-def test_a_list_in_a_pipe_is_not_cut(machine):
+def test_ps_into_a_pipe_is_not_truncated(machine):
     name = "job-123456-" + "x" * 52
     tenant = machine.start("--name", name, "--cores", "12.5", "--", "sleep", "60")
     machine.wait_for_tenant(name)
@@ -30,7 +30,7 @@ def test_a_list_in_a_pipe_is_not_cut(machine):
 
 
 def test_tasks_of_a_private_daemon(machine):
-    """A daemon of one user watches its tenants alone, whatever watch_tasks is."""
+    """A private daemon watches only its own tenants, whatever watch_tasks is."""
     tenant = machine.start("--name", "a", "--", "sleep", "60")
     machine.wait_for_tenant("a")
     done = machine.allot("tasks", *machine.sim)
@@ -97,13 +97,13 @@ def test_ps_table_and_watch(machine):
             assert json.loads(frames[0])["version"] == 1
 
 
-def test_no_memory_option_means_the_rest(machine):
+def test_default_memory_is_all_unpromised_memory(machine):
     machine.start("--name", "a", "--memory", "100GiB", "--", "sleep", "30")
     machine.wait_for_tenant("a")
     machine.start("--name", "b", "--", "sleep", "30")
     tenant = machine.wait_for_tenant("b")
-    card = machine.ps()["devices"][0]["memory_bytes"]
-    assert tenant["devices"][0]["memory_quota_bytes"] == card - 100 * GIB
+    gpu_bytes = machine.ps()["devices"][0]["memory_bytes"]
+    assert tenant["devices"][0]["memory_quota_bytes"] == gpu_bytes - 100 * GIB
 
 
 def test_set_live(machine):
@@ -127,11 +127,11 @@ def test_set_refusals(machine2):
             ([], 2, ["name"]),
             (["a", "b", "--memory", "1GiB"], 2, ["name"]),
             (["a", "--memory", "4XB"], 2, ["'4XB'"]),
-            (["a", "--memory", "1GiB"], 1, []),  # which of the two?
+            (["a", "--memory", "1GiB"], 1, []),  # two GPUs, and neither is named
             (["a", "--gpu", "7", "--memory", "1GiB"], 1, ["no such GPU"]),
             (["a", "--gpu", "0", "--memory", "2TiB"], 1, []),
             (["nobody", "--gpu", "0", "--memory", "1GiB"], 1, ["nobody"])):
-        one_line(machine2.allot("set", *arguments, *machine2.sim), status, "allot: set: ", *parts)
+        assert_one_error(machine2.allot("set", *arguments, *machine2.sim), status, "allot: set: ", *parts)
     assert machine2.allot("set", "a", "--gpu", "1", "--memory", "1GiB",
                           *machine2.sim).returncode == 0
     quotas = [device["memory_quota_bytes"] for device in machine2.tenants()["a"]["devices"]]
@@ -139,7 +139,7 @@ def test_set_refusals(machine2):
 
 
 def test_set_without_daemon(machine):
-    one_line(machine.allot("set", "a", "--memory", "1GiB", *machine.sim), 1, "no daemon runs")
+    assert_one_error(machine.allot("set", "a", "--memory", "1GiB", *machine.sim), 1, "no daemon runs")
     assert not machine.servers()
 
 
@@ -150,7 +150,7 @@ def test_pause_and_resume(machine):
     assert machine.tenants()["a"]["state"] == "paused"
     assert machine.allot("resume", "a", *machine.sim).returncode == 0
     assert machine.tenants()["a"]["state"] == running
-    one_line(machine.allot("pause", "nobody", *machine.sim), 1, "allot: pause: ", "nobody")
+    assert_one_error(machine.allot("pause", "nobody", *machine.sim), 1, "allot: pause: ", "nobody")
 
 
 def test_paused_tenant_starts_no_work(machine):

@@ -1,4 +1,4 @@
-"""allotd's device plugin for the kubelet: a system daemon on simulated cards, and a test kubelet that uses gRPC's library."""
+"""allotd's device plugin: registration with a test kubelet, its settings, and the health of its devices."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is 
 
 # ---- registration ----
 
-def test_registers_and_is_called_back(make_node):  # noqa: F811
+def test_registration(make_node):  # noqa: F811
     node = make_node()
     plugin = node.kubelet.wait_registered()
     (_, first), = node.kubelet.registrations
@@ -35,14 +35,14 @@ def test_registers_and_is_called_back(make_node):  # noqa: F811
     page = node.page()
     assert page.value("allot_plugin_watchers") == 1
     assert page.value("allot_plugin_devices") == page.value("allot_plugin_devices_healthy") == 20
-    # A daemon that ends takes its socket along.
+    # A daemon that ends removes its socket.
     node.end()
     assert not (node.plugins / ENDPOINT).exists()
     wait_until(lambda: node.kubelet.watch.error, what="the stream's end")
 
 
 def test_another_program_serves_the_socket(make_node):  # noqa: F811
-    """It is left alone, which is said once as a warning; when it has gone the plugin registers."""
+    """The plugin leaves that socket alone and logs one warning. It registers when the other program has ended."""
     node = make_node(log_level="info")
     node.kubelet.wait_registered()
     path = node.plugins / ENDPOINT
@@ -57,8 +57,9 @@ def test_another_program_serves_the_socket(make_node):  # noqa: F811
     node.kubelet.wait_registered(2)
 
 
-def test_every_kubelet_that_starts_is_told(make_node):  # noqa: F811
-    """Also one that comes later, one whose socket was left by the one before, and one that removes ours."""
+def test_plugin_registers_with_each_new_kubelet(make_node):  # noqa: F811
+    """Also with a kubelet that starts later, one that finds the socket of an earlier kubelet, and one that removes the plugin's
+    socket."""
     node = make_node(kubelet=False)
     node.kubelet.start()
     node.kubelet.wait_registered()
@@ -77,50 +78,51 @@ def test_every_kubelet_that_starts_is_told(make_node):  # noqa: F811
     wait_until(lambda: node.page().value("allot_plugin_registered") == 1, what="the metric")
 
 
-def test_a_kubelet_that_refuses_is_asked_again(make_node):  # noqa: F811
+def test_refused_registration_is_retried(make_node):  # noqa: F811
     node = make_node(kubelet=False)
     node.kubelet.refusal = "resource is taken, 100 %"
     node.kubelet.start()
     wait_until(lambda: node.page().value("allot_plugin_registration_failures_total") >= 3,
                PATIENCE, "some refusals")
     assert node.page().value("allot_plugin_registered") == 0
-    # Said once, though tried again and again.
+    # The refusal is logged once, although each attempt fails.
     assert node.log.read_text().count("the kubelet refuses the device plugin: resource is taken, 100 %") == 1
     node.kubelet.refusal = None
     node.kubelet.wait_registered()
 
 
-def test_a_plugin_that_nobody_watches_registers_again(make_node):  # noqa: F811
+def test_plugin_without_watcher_registers_again(make_node):  # noqa: F811
     node = make_node()
     node.kubelet.wait_registered()
     node.kubelet.watch.cancel()
     node.kubelet.wait_registered(2)
-    # So it does when somebody removes its socket.
+    # It also does so when its socket is removed.
     (node.plugins / ENDPOINT).unlink()
     node.kubelet.wait_registered(3)
     assert node.kubelet.plugin.options() == {2: 1}
 
 
-def test_the_directory_comes_and_goes(make_node):  # noqa: F811
+def test_plugin_directory_appears_later_and_is_moved(make_node):  # noqa: F811
     node = make_node(kubelet=False, kube_plugin_dir="/nowhere")
     node.end()
     node.plugins.rmdir()
     node.config.write_text(node.config.read_text().replace("/nowhere", str(node.plugins)))
     node.start()
-    wait_until(lambda: f"{node.plugins}: can't be watched for the kubelet's socket: No such file" in node.log.read_text(), what="a word")
+    wait_until(lambda: f"{node.plugins}: can't be watched for the kubelet's socket: No such file" in node.log.read_text(),
+               what="the log line")
     node.plugins.mkdir()
     node.kubelet.start()
     node.kubelet.wait_registered()
     node.kubelet.stop()
     node.plugins.rename(node.directory / "away")
-    wait_until(lambda: node.page().value("allot_plugin_registered") == 0, what="to be noticed")
+    wait_until(lambda: node.page().value("allot_plugin_registered") == 0, what="the plugin to notice the loss")
     node.plugins.mkdir()
     node.kubelet.start()
     node.kubelet.wait_registered(2)
 
 
 def replace_by_symlink(node):
-    """As volumes of ConfigMaps and Secrets are renewed: the name leads elsewhere from one moment to the next."""
+    """As volumes of ConfigMaps and Secrets are updated: the directory is a symbolic link, whose target changes atomically."""
     before, after = node.directory / "before", node.directory / "after"
     node.plugins.rename(before)
     node.plugins.symlink_to(before)
@@ -133,13 +135,13 @@ def replace_by_symlink(node):
 
 
 def replace_by_directory(node):
-    """The plugin's own socket pins the removed one."""
+    """The plugin's own socket keeps the removed directory in use."""
     shutil.rmtree(node.plugins)
     node.plugins.mkdir()
 
 
 @pytest.mark.parametrize("replace", [replace_by_directory, replace_by_symlink])
-def test_the_directory_is_replaced(make_node, replace):  # noqa: F811
+def test_plugin_directory_is_replaced(make_node, replace):  # noqa: F811
     node = make_node()
     node.kubelet.wait_registered()
     node.kubelet.stop()
@@ -150,8 +152,8 @@ def test_the_directory_is_replaced(make_node, replace):  # noqa: F811
     assert node.kubelet.plugin.options() == {2: 1}
 
 
-def test_a_mounted_directory_is_replaced(make_node):  # noqa: F811
-    """As the container of a DaemonSet has it: only a new mount leads to the kubelet's new directory."""
+def test_mounted_plugin_directory_is_replaced(make_node):  # noqa: F811
+    """As in the container of a DaemonSet. Only a new mount leads to the kubelet's new directory, so the daemon ends."""
     if not can_mount():
         pytest.skip("no mount namespace can be made here")
     node = make_node(kubelet=False)
@@ -172,8 +174,8 @@ def test_a_mounted_directory_is_replaced(make_node):  # noqa: F811
     node.kubelet.wait_registered(2)
 
 
-def daemon_refuses(node, *arguments, **settings):
-    """Why it does not start with these settings."""
+def refused_settings(node, *arguments, **settings):
+    """Starts the daemon with these settings, which must fail. Returns its error output."""
     node.end()
     lines = {"kube_plugin": "on", "kube_plugin_dir": node.plugins, **settings}
     node.config.write_text("".join(f"{key} = {value}\n" for key, value in lines.items()))
@@ -183,25 +185,25 @@ def daemon_refuses(node, *arguments, **settings):
     return done.stderr
 
 
-def test_settings_that_can_not_be(make_node):  # noqa: F811
+def test_invalid_settings(make_node):  # noqa: F811
     node = make_node(kubelet=False)
     long = "/" + "x" * 92
-    assert f"'{long}': must be at most" in daemon_refuses(node, kube_plugin_dir=long)
-    assert "'plugins': must be a full path" in daemon_refuses(node, kube_plugin_dir="plugins")
-    assert "'gpu': must be a domain and a name" in daemon_refuses(node, kube_resource="gpu")
-    assert "a whole number from 1 to 100" in daemon_refuses(node, kube_slices=101)
-    assert "must be soft or hard" in daemon_refuses(node, kube_slice_limit="firm")
-    assert "must be off in a daemon of one user" in daemon_refuses(node, "--private")
-    theirs = {"kube_vocabulary": "gpu-manager", "kube_api": "/nowhere"}
-    assert "gpu-manager: kube_api must not be off" in daemon_refuses(node, kube_vocabulary="gpu-manager")
-    assert "kube_core_resource: 'core': must be a domain" in daemon_refuses(node, **theirs, kube_core_resource="core")
+    assert f"'{long}': must be at most" in refused_settings(node, kube_plugin_dir=long)
+    assert "'plugins': must be a full path" in refused_settings(node, kube_plugin_dir="plugins")
+    assert "'gpu': must be a domain and a name" in refused_settings(node, kube_resource="gpu")
+    assert "a whole number from 1 to 100" in refused_settings(node, kube_slices=101)
+    assert "must be soft or hard" in refused_settings(node, kube_slice_limit="firm")
+    assert "must be off in a daemon of one user" in refused_settings(node, "--private")
+    gpu_manager = {"kube_vocabulary": "gpu-manager", "kube_api": "/nowhere"}
+    assert "gpu-manager: kube_api must not be off" in refused_settings(node, kube_vocabulary="gpu-manager")
+    assert "kube_core_resource: 'core': must be a domain" in refused_settings(node, **gpu_manager, kube_core_resource="core")
     assert "kube_memory_resource: 'vcuda-core': must be another name than kube_core_resource's" in \
-        daemon_refuses(node, **theirs, kube_memory_resource="a.b/vcuda-core")
-    assert "must be slices, hami or gpu-manager" in daemon_refuses(node, kube_vocabulary="other")
+        refused_settings(node, **gpu_manager, kube_memory_resource="a.b/vcuda-core")
+    assert "must be slices, hami or gpu-manager" in refused_settings(node, kube_vocabulary="other")
 
 
-def test_devices_name_their_numa_node(make_node):  # noqa: F811
-    """As the driver has it, for the kubelet's topology manager; a card of no known place names none."""
+def test_devices_list_their_numa_node(make_node):  # noqa: F811
+    """As the daemon has it from the driver, for the kubelet's topology manager."""
     node = make_node("dgx-a100", kube_slices=2)
     wait_until(lambda: node.kubelet.watch and node.kubelet.watch.last, PATIENCE, "the devices")
     topology = node.ask("topology")["devices"]
@@ -210,8 +212,8 @@ def test_devices_name_their_numa_node(make_node):  # noqa: F811
                                        for device in topology for number in range(2)}
 
 
-def test_whole_cards_alone(make_node):  # noqa: F811
-    """By gpu-manager's name of the setting."""
+def test_whole_gpus_only(make_node):  # noqa: F811
+    """Set by share-mode, gpu-manager's name of the setting."""
     node = make_node(kube_slices=7, **{"share-mode": "false"})
     wait_until(lambda: node.kubelet.watch and node.kubelet.watch.last, PATIENCE, "the devices")
     assert sorted(node.kubelet.watch.last) == sorted(f"{uuid}-0" for uuid in node.uuids())
@@ -222,7 +224,7 @@ def test_whole_cards_alone(make_node):  # noqa: F811
 
 # ---- health ----
 
-def test_a_lost_card_is_unhealthy_until_it_is_back(make_node):  # noqa: F811
+def test_lost_gpu_is_unhealthy_until_it_returns(make_node):  # noqa: F811
     node = make_node()
     plugin = node.kubelet.wait_registered()
     first, second = node.uuids()
@@ -236,8 +238,8 @@ def test_a_lost_card_is_unhealthy_until_it_is_back(make_node):  # noqa: F811
                 if health == "Unhealthy"}
 
     wait_until(lambda: unhealthy(node.kubelet.watch) == {first}, PATIENCE, "the loss")
-    print(f"a lost card is unhealthy after {time.monotonic() - before:.1f} s")
-    wait_until(lambda: all(unhealthy(watch) == {first} for watch in others), PATIENCE, "all of them")
+    print(f"a lost GPU is unhealthy after {time.monotonic() - before:.1f} s")
+    wait_until(lambda: all(unhealthy(watch) == {first} for watch in others), PATIENCE, "the loss, for all")
     assert len(node.kubelet.watch.last) == 20
     error = plugin.refused(ids(first, 0))
     assert error.code() == grpc.StatusCode.UNAVAILABLE and f"{first}: GPU 0 is not healthy" in error.details()
@@ -247,12 +249,12 @@ def test_a_lost_card_is_unhealthy_until_it_is_back(make_node):  # noqa: F811
     for watch in others:
         wait_until(lambda: unhealthy(watch) == set(), PATIENCE, "the return, for all")
         watch.cancel()
-    wait_until(lambda: node.page().value("allot_plugin_watchers") == 1, what="their leaving")
+    wait_until(lambda: node.page().value("allot_plugin_watchers") == 1, what="the end of their streams")
     assert plugin.allocate(ids(first, 0)) and second
 
 
-def test_a_card_with_an_error_is_unhealthy(make_node):  # noqa: F811
-    """Xid 48 is memory that can't be corrected, 31 an address that a program made up."""
+def test_gpu_with_hardware_error_is_unhealthy(make_node):  # noqa: F811
+    """Xid 48 is a memory error that the GPU cannot correct. Xid 31 is an invalid address of a program, and does not count."""
     node = make_node()
     node.kubelet.wait_registered()
     _, second = node.uuids()
@@ -265,12 +267,12 @@ def test_a_card_with_an_error_is_unhealthy(make_node):  # noqa: F811
     node.sim.ctl("xid", "1", "48")
     wait_until(lambda: unhealthy() == {second}, PATIENCE, "the error")
     assert "GPU 1: Xid 48" in node.log.read_text()
-    # It answers, and is not taken back for that; somebody who has seen to it says so.
+    # It still answers, but is unhealthy until an administrator uncordons it.
     time.sleep(3.5)
     assert unhealthy() == {second}
     assert node.ask("cordon", index=1, cordoned=False)["ok"]
     wait_until(lambda: not unhealthy(), PATIENCE, "its return")
-    # A card that somebody has cordoned is offered to nobody either.
+    # A cordoned GPU is unhealthy, too.
     assert node.ask("cordon", index=0)["ok"]
     wait_until(lambda: len(unhealthy()) == 1 and unhealthy() != {second}, PATIENCE, "the cordon")
     assert node.ask("cordon", index=0, cordoned=False)["ok"]

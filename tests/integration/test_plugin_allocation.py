@@ -1,4 +1,4 @@
-"""allotd's device plugin for the kubelet: a system daemon on simulated cards, and a test kubelet that uses gRPC's library."""
+"""allotd's device plugin: preferred allocations, the terms of allocated devices, refused requests, and a container."""
 
 import json
 import os
@@ -24,7 +24,7 @@ MIB = 1 << 20
 
 # ---- preference ----
 
-def test_preference(make_node):  # noqa: F811
+def test_preferred_allocation(make_node):  # noqa: F811
     node = make_node()
     plugin = node.kubelet.wait_registered()
     first, second = node.uuids()
@@ -34,54 +34,55 @@ def test_preference(make_node):  # noqa: F811
     assert sorted(plugin.prefer(everything, 4)) == ids(first, 0, 1, 2, 3)
     assert sorted(plugin.prefer(everything, 2, ids(first, 7))) == ids(first, 0, 7)
     assert len(plugin.prefer(everything, 13)) == 13
-    for available, size, must, word in ((everything, 14, [], "asks for 14 devices"),
+    for available, size, must, text in ((everything, 14, [], "asks for 14 devices"),
                                         (["GPU-x-0"], 1, [], "'GPU-x-0' is not one of allotd's"),
                                         (ids(first, 0), 1, ids(first, 1), "must be included")):
         with pytest.raises(grpc.RpcError) as raised:
             plugin.prefer(available, size, must)
         assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-        assert word in raised.value.details()
+        assert text in raised.value.details()
 
 
 # ---- allocation ----
 
 def devices_of(tenant):
+    """{index of the GPU: the tenant's terms on it}"""
     return {device["index"]: device for device in tenant["devices"]}
 
 
-def test_what_is_allocated(make_node):  # noqa: F811
+def test_terms_of_allocated_devices(make_node):  # noqa: F811
     node = make_node()
     plugin = node.kubelet.wait_registered()
     first, second = node.uuids()
-    card_bytes = node.listed()["devices"][0]["memory_bytes"]
+    gpu_bytes = node.listed()["devices"][0]["memory_bytes"]
     one, = plugin.allocate(ids(first, 3))
     tenant, = node.tenants()
     device, = tenant["devices"]
     assert device["index"] == 0
-    assert card_bytes / 10 - MIB < device["memory_quota_bytes"] <= card_bytes / 10
+    assert gpu_bytes / 10 - MIB < device["memory_quota_bytes"] <= gpu_bytes / 10
     assert device["cores_pct"] == 10 and device["cores_limit_pct"] == 100
     assert one.env and one.mounts
     assert all(os.path.exists(host) for _, host, _ in one.mounts)
-    # Several of a card add up; of two cards, a quota on each; as the kubelet has it, in no order.
+    # Slices of one GPU add up. A container with two GPUs has a quota on each. The kubelet sends the IDs in any order.
     chosen = ids(first, 9, 0) + ids(second, 5, 1, 2)
     random.shuffle(chosen)
     before, = plugin.allocate(chosen)
     both, = (t for t in node.tenants() if len(t["devices"]) == 2)
     of = devices_of(both)
     assert of[0]["cores_pct"] == 20 and of[1]["cores_pct"] == 30
-    assert card_bytes * .3 - MIB < of[1]["memory_quota_bytes"] <= card_bytes * .3
-    # The same again, as a pod's containers are given those of its init containers: what these were told stays true.
+    assert gpu_bytes * .3 - MIB < of[1]["memory_quota_bytes"] <= gpu_bytes * .3
+    # The same devices again, as a pod's containers get those of its init containers: the first answer remains valid.
     random.shuffle(chosen)
     again, = plugin.allocate(chosen)
     assert again.mounts == before.mounts and again.env == before.env
     assert len(node.tenants()) == 2 and all(os.path.exists(host) for _, host, _ in before.mounts)
-    # Also if the same call fails for another container.
+    # It remains valid even if the same call fails for another container.
     plugin.refused(chosen, ["GPU-none-0"])
     assert len(node.tenants()) == 2 and all(os.path.exists(host) for _, host, _ in before.mounts)
-    # Also one of several, and with others.
+    # A new combination of these devices replaces both tenants.
     plugin.allocate(ids(first, 3, 0))
     assert sorted(len(t["devices"]) for t in node.tenants()) == [1]
-    # All that there is.
+    # All devices of the node.
     plugin.allocate(ids(first, *range(10)) + ids(second, *range(10)))
     tenant, = node.tenants()
     assert [d["cores_pct"] for d in tenant["devices"]] == [100, 100]
@@ -89,7 +90,7 @@ def test_what_is_allocated(make_node):  # noqa: F811
     assert node.page().value("allot_plugin_allocations_total") == 5
 
 
-def test_a_hard_limit_and_other_slices(make_node):  # noqa: F811
+def test_hard_limit_and_three_slices(make_node):  # noqa: F811
     node = make_node("h200", kube_slices=3, kube_slice_limit="hard", kube_resource="allot.example/third")
     plugin = node.kubelet.wait_registered()
     assert node.kubelet.registrations[0][1][2] == b"allot-third.sock"
@@ -99,11 +100,11 @@ def test_a_hard_limit_and_other_slices(make_node):  # noqa: F811
     assert device["cores_pct"] == device["cores_limit_pct"] == 33.33
 
 
-def test_a_refused_container_takes_nothing(make_node):  # noqa: F811
+def test_refused_allocation_changes_nothing(make_node):  # noqa: F811
     node = make_node()
     plugin = node.kubelet.wait_registered()
     first = node.uuids()[0]
-    for containers, word in (([[]], "the request names no devices"),
+    for containers, text in (([[]], "the request names no devices"),
                              ([["GPU-x-0"]], "'GPU-x-0' is not one of allotd's"),
                              ([ids(first, 10)], "must be 0 to 9"),
                              ([[f"{first}-00"]], "must be 0 to 9"),
@@ -113,7 +114,7 @@ def test_a_refused_container_takes_nothing(make_node):  # noqa: F811
                              ([ids(first, 1), ids(first, 11)], "must be 0 to 9"),
                              ([[f"{first}-{i % 10}" for i in range(41)]], "more devices")):
         error = plugin.refused(*containers)
-        assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and word in error.details()
+        assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and text in error.details()
     assert node.tenants() == []
     with pytest.raises(grpc.RpcError) as raised:
         plugin.call("PreStartContainer", names(1, ["none"]))
@@ -121,8 +122,8 @@ def test_a_refused_container_takes_nothing(make_node):  # noqa: F811
     assert node.page().value("allot_plugin_allocations_refused_total") == 9
 
 
-def test_garbage(make_node):  # noqa: F811
-    """Whatever comes, the kubelet is served."""
+def test_random_requests(make_node):  # noqa: F811
+    """Damaged messages, messages that are too long and random bytes on the socket do not disturb the kubelet's calls."""
     node = make_node()
     plugin = node.kubelet.wait_registered()
     first = node.uuids()[0]
@@ -155,7 +156,7 @@ def test_garbage(make_node):  # noqa: F811
     assert node.kubelet.watch.error is None
 
 
-def test_many_at_a_time(make_node):  # noqa: F811
+def test_concurrent_allocations(make_node):  # noqa: F811
     node = make_node(kube_slices=100)
     plugin = node.kubelet.wait_registered()
     chosen = [[f"{uuid}-{number}"] for uuid in node.uuids() for number in range(0, 100, 2)]
@@ -180,11 +181,11 @@ def test_many_at_a_time(make_node):  # noqa: F811
     mean = page.value("allot_plugin_allocate_seconds_total") / len(chosen)
     took.sort()
     print(f"Allocate, {len(chosen)} of 4 threads: {1000 * mean:.2f} ms in the daemon, "
-          f"{1000 * took[len(took) // 2]:.1f} ms as seen, at most {1000 * took[-1]:.1f}")
+          f"{1000 * took[len(took) // 2]:.1f} ms for the client, at most {1000 * took[-1]:.1f}")
 
 
-def test_as_fast_with_a_thousand(make_node):  # noqa: F811
-    """What an allocation costs does not grow with those that are there; of the daemon's own clock."""
+def test_allocation_time_does_not_grow(make_node):  # noqa: F811
+    """The time of an allocation, by the daemon's own clock, does not grow with the number of earlier allocations."""
     node = make_node("h200x15", kube_slices=100)
     plugin = node.kubelet.wait_registered()
     chosen = [[f"{uuid}-{number}"] for number in range(100) for uuid in node.uuids()]
@@ -199,7 +200,7 @@ def test_as_fast_with_a_thousand(make_node):  # noqa: F811
         mean = (node.page().value("allot_plugin_allocate_seconds_total") - before) / len(part)
         took.sort()
         print(f"Allocate, {len(part)} more: {1000 * mean:.2f} ms in the daemon, {took[len(took) // 2]:.2f} "
-              f"as seen, 99th percentile {took[len(took) * 99 // 100]:.2f}, at most {took[-1]:.2f}")
+              f"for the client, 99th percentile {took[len(took) * 99 // 100]:.2f}, at most {took[-1]:.2f}")
         return mean
 
     few = allocate(chosen[:200])
@@ -211,20 +212,20 @@ def test_as_fast_with_a_thousand(make_node):  # noqa: F811
 
 # ---- a container ----
 
-def run_inside(node, directory, answer, command, number):
-    """A container as the kubelet would have it made, by runc; and its process."""
+def make_container(node, directory, answer, command, number):
+    """Makes a runc container with the environment and mounts of an Allocate answer, as a kubelet would. `number` is its ID."""
     container = RuncContainer(directory, number, None, command, list(answer.env.items()), directory)
     path = container.bundle / "config.json"
     config = json.loads(path.read_text())
     for inside, outside, is_read_only in answer.mounts:
         config["mounts"].append({"destination": inside, "type": "bind", "source": outside,
                                  "options": ["rbind", "ro" if is_read_only else "rw"]})
-    assert not answer.devices   # of simulated cards
+    assert not answer.devices  # simulated GPUs have no device files
     path.write_text(json.dumps(config))
     return container
 
 
-def test_a_container_has_its_slices(make_node, tmp_path):  # noqa: F811
+def test_container_has_its_slices(make_node, tmp_path):  # noqa: F811
     reason = why_not_runc(tmp_path)
     if reason:
         pytest.skip(reason)
@@ -234,8 +235,7 @@ def test_a_container_has_its_slices(make_node, tmp_path):  # noqa: F811
     quota = compile_c(tmp_path / "quota", *link_with_driver(), "quota.c")
     answer, = plugin.allocate(ids(first, 4, 5) + ids(second, 0))
     terms = devices_of(node.tenants()[0])
-    container = run_inside(node, tmp_path, answer, [quota, 8 << 10, 24 << 10],
-                           f"{0xA110:x}".ljust(64, "0"))
+    container = make_container(node, tmp_path, answer, [quota, 8 << 10, 24 << 10], f"{0xA110:x}".ljust(64, "0"))
     process = subprocess.Popen(["runc", "--root", container.state, "run", "--bundle",
                                 container.bundle, container.id], stdin=subprocess.PIPE,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -245,17 +245,17 @@ def test_a_container_has_its_slices(make_node, tmp_path):  # noqa: F811
             lines.append(process.stdout.readline())
         assert lines[-1] == "end\n", process.stderr.read()
         seen = [line.split() for line in lines[:-1]]
-        assert [int(words[3]) for words in seen] == \
+        assert [int(fields[3]) for fields in seen] == \
             [terms[i]["memory_quota_bytes"] // MIB for i in (0, 1)]
-        # 8 GiB fit each; 24 more are too much for two tenths of the one and one of the other.
-        assert [(words[5], words[7]) for words in seen] == [("0", "2"), ("0", "2")]
+        # 8 GiB fit on each GPU. 24 GiB more exceed two tenths of the first GPU and one tenth of the second.
+        assert [(fields[5], fields[7]) for fields in seen] == [("0", "2"), ("0", "2")]
         tenant, = node.tenants()
         assert tenant["devices"][0]["memory_used_bytes"] >= 8 << 30
-        # As long as it lives, nobody else gets its devices; the error says who has them.
+        # While it runs, no other container gets its devices, and the error names the tenant that has them.
         error = plugin.refused(ids(second, 0))
         assert error.code() == grpc.StatusCode.FAILED_PRECONDITION
         assert f"{second}-0" in error.details() and tenant["name"] in error.details()
-        # Over the daemon's death, too.
+        # This holds even after the daemon was killed and started again.
         node.end(signal.SIGKILL)
         node.start()
         node.kubelet.wait_registered(2)
@@ -266,5 +266,5 @@ def test_a_container_has_its_slices(make_node, tmp_path):  # noqa: F811
         process.stdin.close()
         process.wait(timeout=20)
         container.remove()
-    wait_until(lambda: node.tenants()[0]["devices"][0]["memory_used_bytes"] == 0, what="its end")
+    wait_until(lambda: node.tenants()[0]["devices"][0]["memory_used_bytes"] == 0, what="the end of the container")
     assert node.kubelet.plugin.allocate(ids(second, 0))
