@@ -1,6 +1,10 @@
 """The container image: two builds of it are identical, a container engine accepts it, and the daemon in it serves a GPU."""
 
+import importlib.machinery
+import importlib.util
+import io
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -60,6 +64,46 @@ def test_builds_are_small_and_identical(image, tmp_path):
     assert "var/lib/dpkg/status.d/libc6" in members and "usr/local/bin/allotd" in members
     # `allot top` needs descriptions of terminals.
     assert "usr/lib/terminfo/x/xterm-256color" in members
+
+
+@pytest.fixture
+def builder():
+    loader = importlib.machinery.SourceFileLoader("image_build", str(BUILDER))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("image_build", loader))
+    loader.exec_module(module)
+    return module
+
+
+def test_links_of_base_files_do_not_replace_directories(builder):
+    """Packages of Debian 13: base-files has the link /bin, others have only files below /usr/bin."""
+    package = io.BytesIO()
+    with tarfile.open(fileobj=package, mode="w") as tar:
+        for name, kind, target in (("./", tarfile.DIRTYPE, ""), ("./bin", tarfile.SYMTYPE, "usr/bin"),
+                                   ("./usr", tarfile.DIRTYPE, ""), ("./usr/bin", tarfile.DIRTYPE, ""),
+                                   ("./usr/bin/sh", tarfile.SYMTYPE, "dash"), ("./bin/old", tarfile.REGTYPE, "")):
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            tar.addfile(info)
+    package.seek(0)
+    layer = {}
+    with tarfile.open(fileobj=package) as tar:
+        builder.add_tar(layer, tar)
+    assert {name: info.type for name, (info, _) in layer.items()} == {
+        "usr": tarfile.DIRTYPE, "usr/bin": tarfile.DIRTYPE, "usr/bin/sh": tarfile.SYMTYPE, "usr/bin/old": tarfile.REGTYPE}
+
+
+def test_diversions_are_not_taken_for_packages(builder, monkeypatch, tmp_path):
+    """On Debian 13 `dpkg -S` succeeds for a diverted path and names the diversion before, or instead of, the owner."""
+    dpkg = shutil.which("dpkg")
+    if not dpkg:
+        pytest.skip("no dpkg here")
+    loaded_by = "/lib64/ld-linux-x86-64.so.2" if os.path.exists("/lib64/ld-linux-x86-64.so.2") else "/lib/ld-linux-aarch64.so.1"
+    fake = tmp_path / "dpkg"
+    fake.write_text('#!/bin/sh\necho "diversion by libc6 from: $2"\necho "diversion by libc6 to: $2.usr-is-merged"\n'
+                    f'{dpkg} "$@"\nexit 0\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert builder.package_of(loaded_by) == "libc6"
 
 
 def test_an_engine_runs_the_programs(podman):
