@@ -42,7 +42,7 @@ static int private_run_dir(const struct daemon_target *target, char ret_dir[PATH
 
 int daemon_find(const struct daemon_target *target, struct client **ret_client, struct error *err)
 {
-	char hardware[PATHS_HARDWARE_MAX];
+	char hardware[PATHS_HARDWARE_MAX], simulated[PATHS_MAX];
 	struct error invalid;
 	int r = name_hardware(target, hardware, err);
 
@@ -54,6 +54,12 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 			*err = invalid;
 		return -EINVAL;
 	}
+	if (r == -ENOENT && !target->sim_spec && !target->run_dir &&
+	    daemon_find_simulated(simulated))
+		return error_set(err, ENOENT,
+				 "no daemon runs for this machine's GPUs; for the simulated GPU "
+				 "in use, add --run-dir %s",
+				 simulated);
 	return r;
 }
 
