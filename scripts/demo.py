@@ -299,8 +299,8 @@ class Demo:
         wrong = []
         speed = self.work.speed(self.tenants)
         if speed < SPEED_WORTH_A_WORD:
-            self.notes.append(f"This machine's processors were busy: the simulated card did "
-                              f"{100 * speed:.1f} % of the time charged. What each got is of this.")
+            self.notes.append(f"This machine's processors were busy: the simulated GPU worked in only "
+                              f"{100 * speed:.1f} % of the time charged. Shares are of the work done.")
             print(f"{self.notes[-1]}\n")
             for tenant in self.tenants:
                 tenant.got_pct /= speed
