@@ -54,8 +54,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 			*err = invalid;
 		return -EINVAL;
 	}
-	if (r == -ENOENT && !target->sim_spec && !target->run_dir &&
-	    daemon_find_simulated(simulated))
+	if (r == -ENOENT && !target->sim_spec && !target->run_dir && daemon_find_simulated(simulated))
 		return error_set(err, ENOENT,
 				 "no daemon runs for this machine's GPUs; for the simulated GPU "
 				 "in use, add --run-dir %s",

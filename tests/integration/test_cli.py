@@ -122,8 +122,8 @@ def test_set_without_sim_tells_of_a_simulated_gpu(machine):
     machine.start("--name", "alone", "--", "sleep", "60")
     run_dir = wait_until(lambda: next(machine.base.glob("sim-*/allotd.sock"), None), what="its daemon").parent
     wait_until(lambda: "alone" in machine.allot("ps", "--run-dir", run_dir).stdout, what="its tenant")
-    one_line(machine.allot("set", "alone", "--cores", "20"), 1, "no daemon runs", f"add --run-dir {run_dir}")
-    one_line(machine.allot("cdi", "list"), 1, "no daemon runs", f"add --run-dir {run_dir}")
+    assert_one_error(machine.allot("set", "alone", "--cores", "20"), 1, "no daemon runs", f"add --run-dir {run_dir}")
+    assert_one_error(machine.allot("cdi", "list"), 1, "no daemon runs", f"add --run-dir {run_dir}")
     done = machine.allot("set", "alone", "--cores", "20", "--run-dir", run_dir)
     assert done.returncode == 0 and "cores 20 %" in done.stdout, done.stderr
 
