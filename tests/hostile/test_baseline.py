@@ -1,5 +1,6 @@
-"""The machine that the other files attack: without an attack, a tenant has its quota, and allot run prints nothing about a
-violation."""
+"""The machine that the other files attack: without an attack, a tenant has its quota, and no violation."""
+
+import subprocess
 
 from machines import GIB
 
@@ -12,9 +13,12 @@ _, device = driver.cuDeviceGet(0)
 _, context = driver.cuDevicePrimaryCtxRetain(device)
 driver.cuCtxSetCurrent(context)
 _, free, total = driver.cuMemGetInfo()
-print(total)
+print(total, flush=True)
+input()
 """
-    done = machine.run("--memory", "10GiB", "--", python, "-c", program)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) == 10 * GIB
-    assert "violation" not in done.stderr
+    process = machine.start("--name", "honest", "--memory", "10GiB", "--", python, "-c", program, stdin=subprocess.PIPE)
+    assert int(process.stdout.readline()) == 10 * GIB
+    tenant = machine.tenants()["honest"]
+    assert len(tenant["processes"]) == 1 and tenant["violations"] == 0
+    _, errors = process.communicate("\n", timeout=30)
+    assert process.returncode == 0, errors

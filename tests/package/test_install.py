@@ -40,15 +40,19 @@ def test_installed_programs_find_their_libraries(installed, tmp_path):
     assert json.loads(line)["elapsed_s"] > 0
 
 
-def test_manuals_are_generated_from_the_tables():
+def test_manuals_are_generated_from_the_tables(tmp_path):
     for program in ("allotd", "allot-scheduler"):
         assert run(ROOT / "scripts/settings-page", "--manual", program, BUILD) == \
             (ROOT / f"docs/reference/{program}.conf.5").read_text(), f"scripts/settings-page --manual {program}"
         example = ROOT / f"deploy/examples/{program}.conf"
         assert run(ROOT / "scripts/settings-page", "--example", program, BUILD) == example.read_text(), \
             f"scripts/settings-page --example {program}"
-        # The example is a valid file of settings.
+        # The example is a valid file of settings, and each of its lines is one too when its # is removed.
         run(BUILD / program, "--check-config", example)
+        defaults = tmp_path / f"{program}.conf"
+        defaults.write_text(re.sub(r"^#(?=[a-z_]+ = )", "", example.read_text(), flags=re.M))
+        assert defaults.read_text() != example.read_text()
+        run(BUILD / program, "--check-config", defaults)
     if shutil.which("mandoc"):
         for page in sorted((ROOT / "docs/reference").glob("*.[1-8]")):
             warnings = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True,

@@ -18,7 +18,7 @@ def test_rpm_packages(tmp_path):
     root.mkdir()
     # The database of Debian's rpm has no package that could satisfy the dependencies.
     run("rpm", "--root", root, "--dbpath", "/db", "--nodeps", "--noscripts", "-i", *rpms.values())
-    library, = root.glob("usr/lib64/liballot-client.so.0") or root.glob("usr/lib/**/liballot-client.so.0")
+    library, = [*root.glob("usr/lib64/liballot-client.so.0")] or root.glob("usr/lib/**/liballot-client.so.0")
     site, = root.glob("usr/lib/python3*/site-packages")
     done = run(root / "usr/bin/allot", "run", "--sim", "h200", "--memory", "1GiB", "--name", "a", "--", "python3", "-c",
                "import allot; print(allot.Client(simulated='h200').list().tenant('a').shares[0].memory_quota_bytes)",
