@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Writes all bytes, also after a short write or a signal. Returns 0, or -errno on an error, after which some may be written. */
+/* Writes all bytes, also after a short write or a signal. Returns 0, or -errno; then some bytes may already be written. */
 static inline int write_all(int fd, const void *bytes, size_t size)
 {
 	const char *at = bytes;

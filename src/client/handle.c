@@ -171,8 +171,8 @@ ALLOT_PUBLIC int allot_client_pause(allot_client *client, const char *tenant, un
 
 	if (flags & ~(ALLOT_PAUSE_SWAP_OUT | ALLOT_PAUSE_NO_WAIT))
 		return handle_fail(error_set(&own, EINVAL,
-					     "flags: %#x: must be of ALLOT_PAUSE_SWAP_OUT and "
-					     "ALLOT_PAUSE_NO_WAIT",
+					     "flags: %#x: must be 0, ALLOT_PAUSE_SWAP_OUT, "
+					     "ALLOT_PAUSE_NO_WAIT, or both",
 					     flags),
 				   &own, err);
 	return tell(client, "pause", tenant, flags, err);

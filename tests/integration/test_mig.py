@@ -265,5 +265,5 @@ def test_a_gpu_without_instances_is_reported(tmp_path_factory, tmp_path):
 def test_a_percentage_of_a_small_instance(mig):
     """A percentage refers to the instance's own SMs, an eighth of the GPU's 132."""
     refused = mig.run("--gpu", "2", "--sharing", "space", "--cores-limit", "5", "--", "true")
-    assert refused.returncode == 125 and "5 of 16 SMs is less than one SM: must be 6.25 or more" in refused.stderr
+    assert refused.returncode == 125 and "5 % of 16 SMs is less than one SM: must be 6.25 % or more" in refused.stderr
     assert mig.run("--gpu", "0", "--sharing", "space", "--cores-limit", "5", "--", "true").returncode == 0

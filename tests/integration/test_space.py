@@ -265,7 +265,7 @@ REFUSED = [
     (["--group", "x"], "possible only with sharing 'space'"),
     (["--sharing", "space", "--gpu", "0,1"], "the tenant has 2 GPUs, and a client of MPS can use only one: ask for one GPU"),
     (["--sharing", "space", "--memory", "1GiB", "--on-full", "swap"], "can't be moved off the GPU"),
-    (["--sharing", "space", "--cores-limit", "0.5%"], "0.5 of 132 SMs is less than one SM: must be 0.76 or more"),
+    (["--sharing", "space", "--cores-limit", "0.5%"], "0.5 % of 132 SMs is less than one SM: must be 0.76 % or more"),
 ]
 
 

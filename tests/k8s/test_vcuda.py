@@ -388,7 +388,7 @@ def test_memory_call_identifies_the_pod(make_node):
     assert "default.c.main" in node.tenants()
     details = node.refused(MEMORY, 20).details()
     assert f"asks for 20 {MEMORY}, but its previous call, for 10 {CORE}, was answered for pod default/c" in details, details
-    assert f"which requests 30 {MEMORY}" in details
+    assert f"That container requests 30 {MEMORY}" in details
     assert "default.c.main" not in node.tenants()
     # The kubelet has failed that pod; the other gets what it asks for.
     node.delete_pod("d")

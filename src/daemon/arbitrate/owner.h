@@ -15,10 +15,10 @@
 
 #include "abi/shm/region.h"
 
-/* Each control page is mapped with as much private memory behind it, for the page's link. */
+/* Behind each control page, as much private memory is mapped. It holds the page's link in the robust list. */
 #define OWNER_LINK_AT 65536 /* a multiple of every machine's page size */
 #define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
-_Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind it");
+_Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind the page");
 
 /*
  * Maps file `fd` writable at the start of OWNER_MAP_BYTES; zeroed memory follows. Returns NULL and sets errno on failure.

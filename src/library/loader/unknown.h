@@ -24,5 +24,5 @@ bool unknown_is_refused(const char *name);
  */
 void *unknown_note(const char *name, const void *address);
 
-/* Returns the stand-in for a recorded address, or NULL. */
+/* Returns the stand-in if unknown_note() recorded `address` as that of a hidden function; otherwise NULL. */
 void *unknown_stand_in(const void *address);

@@ -78,10 +78,9 @@ static void choose_slices(const struct arbiter *a, struct tenant *t)
 }
 
 /*
- * Learns the cost of a hand-over: the uncharged time from grant to grant, RAMP_LOSS of the holder's ramp, and the delay of its
- * first work beyond start_grace_ns, as on a host short of CPUs. Also learns that holder's ramp_ns. Leases that no other tenant
- * wanted next do not count for the cost, because the device may have been idle for want of work. A tenant that understates its
- * use makes hand-overs look expensive and lengthens turns, up to quantum_ns at most.
+ * Learns the last holder's ramp and, if another tenant wanted the next lease, the cost of a hand-over. (Otherwise the device
+ * may have been idle.) The cost is the uncharged time from grant to grant, plus RAMP_LOSS times the ramp, plus any start delay
+ * beyond start_grace_ns. A tenant that understates its use raises the cost and lengthens turns, up to quantum_ns.
  */
 void quantum_learn(struct arbiter *a)
 {

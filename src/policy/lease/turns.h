@@ -45,7 +45,7 @@ struct turns_observation {
 	uint64_t idle_ns;     /* how long the process was without work, if it reported that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t launches;    /* number of launches so far */
-	uint32_t stuck;       /* launches that passed the gate for want of progress */
+	uint32_t stuck;       /* waits at the gate that were given up because no work ended */
 };
 
 /* A process of the tenant. The caller keeps an array in any order; zero at first, except `slot`. */

@@ -20,8 +20,8 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 		return 0;
 	return error_set(
 		err, EINVAL,
-		"sharing: 'space': cores_limit_pct (--cores-limit) %g of %u SMs is less than one "
-		"SM: must be %g or more",
+		"sharing: 'space': cores_limit_pct (--cores-limit) %g %% of %u SMs is less than one "
+		"SM: must be %g %% or more",
 		f->limit_pct, f->sms, least_pct);
 }
 

@@ -19,5 +19,5 @@ unsigned units_of(uint64_t memory_bytes);
 /* Returns the number of units of all cards together. */
 unsigned units_count(const struct units *units);
 
-/* Checks names of units. Returns -EINVAL, with the wrong name, if one is no unit's or occurs twice; -ENOMEM. */
+/* Checks the names of units. Returns -EINVAL if a name is no unit's or occurs twice (`err` names it), or -ENOMEM. */
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err);

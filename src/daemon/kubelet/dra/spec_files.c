@@ -106,8 +106,8 @@ void spec_files_sweep(const char *dir, struct claims *claims)
 	for (struct dirent *e = list ? readdir(list) : NULL; e; e = readdir(list))
 		if (!strncmp(e->d_name, BEFORE, strlen(BEFORE)) && !is_of_claim(claims, e->d_name) &&
 		    unlinkat(dirfd(list), e->d_name, 0) < 0 && errno != ENOENT)
-			log_warning("DRA: %s/%s, a CDI spec of no ResourceClaim that allotd knows, can't be "
-				    "removed: %s",
+			log_warning("DRA: %s/%s can't be removed: %s; allotd knows no ResourceClaim for "
+				    "this CDI spec",
 				    dir, e->d_name, strerror(errno));
 	if (list)
 		closedir(list);

@@ -83,7 +83,8 @@ static void freeze(struct suspect *s)
 	if (r < 0) {
 		/* The container cannot be frozen, so the next decision stops the process itself. */
 		s->no_container = true;
-		log_debug("violation: process %d: %s", s->pid, err.text);
+		log_debug("violation: process %d can't be frozen with its container: %s", s->pid,
+			  err.text);
 		return;
 	}
 	s->violations->figures.frozen++;

@@ -20,9 +20,9 @@
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
 /*
- * If depth_ns is larger than MARKS_IN_DEPTH * LEASE_MARK_NS, marks are recorded less often in proportion: MARKS_IN_DEPTH per
- * depth_ns, but at most MARKS_RARER_MOST times less often. Such a bound also needs no exact predictions, so only launches of
- * unknown length are timed. Marks and samples cost a training several percent of its speed.
+ * Under a lease, a depth_ns from 2 * MARKS_IN_DEPTH * LEASE_MARK_NS on makes marks rarer: about MARKS_IN_DEPTH per depth_ns,
+ * but at most MARKS_RARER_MOST times rarer. Work in flight then needs no exact prediction, so only launches of unknown length
+ * are timed. Marks and timing cost a training several percent of its speed.
  */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10

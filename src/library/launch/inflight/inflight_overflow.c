@@ -97,7 +97,7 @@ void inflight_overflow_wait(struct inflight_stream *record)
 	}
 }
 
-/* Adds the place's counts to *launches and *ns. The caller holds the record's lock. */
+/* Adds the counts of mark `at` to *launches and *ns, and frees its place. The caller holds the record's lock. */
 static void collect_mark(struct inflight_stream *record, uint32_t at, uint32_t *launches,
 			 uint64_t *ns)
 {

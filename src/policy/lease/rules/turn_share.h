@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Initialize to all zeros. */
+/* Initialize to all zeros. A "turn" in this file is a stay in GPU memory, not a lease. */
 struct turn_share {
 	uint64_t seen_ns; /* time of the last turn_share_observe(); 0 before the first */
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
@@ -23,5 +23,5 @@ struct turn_share {
 /* Records for the time since the last call whether the tenant was in GPU memory (is_here), and whether it had work. */
 void turn_share_observe(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns);
 
-/* Returns the factor for guarantee and cap: 1 if swapped out, else at least 1, and falling as the turn grows. */
+/* Returns the factor for guarantee and cap: 1 if swapped out, else at least 1. It falls as the stay in memory grows longer. */
 double turn_share_scale(const struct turn_share *s);

@@ -90,13 +90,13 @@ static void test_refusals(void **state)
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
 	f.limit_pct = 0.75;
 	assert_refused(&space, &f, EINVAL,
-		       "cores_limit_pct (--cores-limit) 0.75 of 132 SMs is less than one SM: "
-		       "must be 0.76 or more");
+		       "cores_limit_pct (--cores-limit) 0.75 % of 132 SMs is less than one SM: "
+		       "must be 0.76 % or more");
 	f.sms = 16;
 	f.limit_pct = 6;
 	assert_refused(&space, &f, EINVAL,
-		       "cores_limit_pct (--cores-limit) 6 of 16 SMs is less than one SM: "
-		       "must be 6.25 or more");
+		       "cores_limit_pct (--cores-limit) 6 % of 16 SMs is less than one SM: "
+		       "must be 6.25 % or more");
 	f.limit_pct = 6.25;
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
 	f = usual();
