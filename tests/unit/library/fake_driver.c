@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "library/launch/inflight/inflight_record.h"
+
+#define FEW 8 /* streams that a usual test uses */
+
 struct real_driver real;
 struct real_nvml real_nvml;
 
@@ -23,9 +27,26 @@ struct CUevent_st {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct CUstream_st streams[FAKE_STREAMS];
+static struct CUstream_st storage[FAKE_STREAMS + FEW];
+static struct CUstream_st *streams = storage;
 static struct CUevent_st *events;
 static struct fake_counts counts;
+
+/*
+ * The kernel places `storage` at random. The first streams must not have the place in the library's table that the default
+ * stream has (INFLIGHT_ONLY_PLACE): such a stream has no fast path.
+ */
+static void choose_streams(void)
+{
+	unsigned i = 2;
+
+	while (i < FEW) {
+		bool is_bad = inflight_hash(&streams[i], 0) == 0;
+
+		streams += is_bad;
+		i = is_bad ? 2 : i + 1;
+	}
+}
 
 CUstream fake_stream(unsigned i)
 {
@@ -189,7 +210,8 @@ static CUresult event_destroy(CUevent event)
 void fake_driver_start(void)
 {
 	memset(&real, 0, sizeof(real));
-	memset(streams, 0, sizeof(streams));
+	memset(storage, 0, sizeof(storage));
+	choose_streams();
 	memset(&counts, 0, sizeof(counts));
 	fake_elapsed_us = 100;
 	fake_record_fails = false;
