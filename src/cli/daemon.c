@@ -54,7 +54,8 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 			*err = invalid;
 		return -EINVAL;
 	}
-	if (r == -ENOENT && !target->sim_spec && !target->run_dir && daemon_find_simulated(simulated))
+	if (r == -ENOENT && err && !target->sim_spec && !target->run_dir &&
+	    daemon_find_simulated(simulated))
 		return error_set(err, ENOENT,
 				 "no daemon runs for this machine's GPUs; for the simulated GPU "
 				 "in use, add --run-dir %s",
@@ -83,6 +84,7 @@ static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
+/* Returns true if a server listens there, even if it is stopped and its queue is full. Never waits. */
 static bool answers(const char *socket_path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -93,8 +95,10 @@ static bool answers(const char *socket_path)
 	strcpy(address.sun_path, socket_path);
 	for (int type = 0; type < 2; type++) {
 		close_fd(&fd);
-		fd = socket(AF_UNIX, (type ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC, 0);
-		if (fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+		fd = socket(AF_UNIX,
+			    (type ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+		if (fd >= 0 && (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
+				errno == EAGAIN))
 			return true;
 	}
 	return false;

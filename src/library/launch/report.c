@@ -6,6 +6,7 @@
 #include "library/launch/inflight/inflight_settle.h"
 #include "library/launch/pace.h"
 #include "library/state/bell.h"
+#include "library/state/helper.h"
 #include "library/state/process_state.h"
 #include "library/sys/locks.h"
 
@@ -34,12 +35,15 @@
 /* poll_free_ns() multiplies the time between polls by this; 1 to RARER_MOST */
 static uint64_t rarer = 1;
 
-/* Each device's totals, under locks.report. A report is made by a poll, or when a thread has waited for all work. */
+/*
+ * Each device's totals. Only the helper thread uses them, except busy_ns and seen_ns, which are under locks.report: a thread
+ * that has waited for all work counts the busy time too.
+ */
 static struct {
 	uint64_t busy_ns; /* total time with work in flight until seen_ns */
 	bool is_busy;
-	uint64_t seen_ns;       /* time of the last report; 0 if none yet */
-	uint64_t worked_at_ns;  /* when a report last showed work */
+	uint64_t seen_ns; /* time until which busy_ns is counted; 0 if nothing was counted yet */
+	uint64_t worked_at_ns;  /* when a poll last saw work */
 	bool has_reported_idle; /* idleness was reported since worked_at_ns */
 	uint32_t lease;         /* the lease word to which has_lead belongs */
 	bool has_lead;          /* the thread was ahead of the GPU (LEAD_NS) under that lease */
@@ -212,19 +216,17 @@ void report_end_of_work(int index)
 	WITH_LOCK(&locks.report);
 	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
-	uint64_t now_ns = sys_now_ns();
 
-	if (!inflight_has_ended(index))
+	/* A poll of the helper thread may have reported the end before. */
+	if (!atomic_load(&d->busy) || !inflight_has_ended(index))
 		return;
-	count_use(index, false, 0, now_ns);
+	count_use(index, false, 0, sys_now_ns());
 	inflight_show_busy(d, f, false);
-	account[index].is_busy = !inflight_has_ended(index);
-	/* Another thread may have launched work before it could see that `busy` is cleared. */
-	if (account[index].is_busy)
-		inflight_show_busy(d, f, true);
-	atomic_store_explicit(&d->idle_us, 0, memory_order_relaxed);
-	account[index].worked_at_ns = now_ns;
-	account[index].has_reported_idle = false;
+	if (inflight_has_ended(index))
+		return;
+	/* Another thread launched before it could see that `busy` is cleared, so it has not woken the helper thread. */
+	inflight_show_busy(d, f, true);
+	helper_wake();
 }
 
 static struct report_leases read_leases(uint32_t count)

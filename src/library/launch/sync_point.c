@@ -62,15 +62,16 @@ static void sync_point(int index, struct inflight_stream *only)
 	atomic_store(&inflight_devices[index].has_synced, true);
 	fast_path_close(1U << index);
 	step_end(index, now_ns);
-	atomic_fetch_add_explicit(&own->sync_points, 1, memory_order_relaxed);
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
-	if (!wanted)
-		return;
-	if (index == before.index)
+	/* First the busy time, so that the daemon sees a whole step. */
+	if (wanted && index == before.index)
 		inflight_note_end(index, only, before.launches);
-	report_end_of_work(index);
-	bell_ring(index);
+	if (wanted)
+		report_end_of_work(index);
+	atomic_fetch_add_explicit(&own->sync_points, 1, memory_order_release);
+	if (wanted)
+		bell_ring(index);
 }
 
 void sync_point_after_all(void)

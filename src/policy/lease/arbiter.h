@@ -59,12 +59,13 @@
  *   Steps       A turn that would end shortly after a sync point ends there, and a turn that would end within a step goes on
  *               to the step's end (steps.h). The program has no lead over the GPU at that moment, so none is lost.
  *               A tenant that returns from absence, or has a higher priority, does not wait for the end of a step.
- *   Charge      A tenant alone pays the time with in-flight work. A contended tenant pays the wall time from the first work
- *               under the lease (start_grace_ns after GO at the latest) to the end of the drain, whether or not it reports
- *               busy. It pays 2 x depth_ns more if it shows no use of the lease, so a false "idle" gains next to nothing. In
- *               slices each tenant pays for its part of the time. The tenant's own busy_ns settles only what sampling cannot
- *               see: the charge is at most the wall time, and at least the sampled time less one poll and report_lag_ns. The
- *               time that the GPU needs to change tenants (switch_ns) is charged to no tenant.
+ *   Charge      A tenant alone pays the time with in-flight work; under a cap also for short pauses after its steps. A
+ *               contended tenant pays the wall time from the first work under the lease (start_grace_ns after GO at the
+ *               latest) to the end of the drain, whether or not it reports busy. It pays 2 x depth_ns more if it shows no use
+ *               of the lease, so a false "idle" gains next to nothing. In slices each tenant pays for its part of the time. The
+ *               tenant's own busy_ns settles only what sampling cannot see: the charge is at most the wall time, and at least
+ *               the sampled time less one poll and report_lag_ns. The time that the GPU needs to change tenants (switch_ns) is
+ *               charged to no tenant.
  *   Cap         A cap is a token bucket, filled at limit x time and emptied by the charge. The bucket may go into debt, which
  *               later time pays. It holds at most limit x window for a tenant that waits. It holds limit x idle_window for
  *               an idle tenant, or what its next lease needs, and a lease's worth for an absent tenant.

@@ -168,9 +168,10 @@ struct tenant {
 	bool has_long_slices;
 	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
 	bool has_synced;            /* reached a sync point since the arbiter's last step */
-	double idle_ns;             /* time without work since its latest sync point */
-	bool ended_step;            /* its last turn ended with a step of its program */
-	uint64_t step_turns;        /* number of turns that ended with a step */
+	/* time without work since its latest sync point, and before a thread came to the gate */
+	double idle_ns;
+	bool ended_step;     /* its last turn ended with a step of its program */
+	uint64_t step_turns; /* number of turns that ended with a step */
 
 	/* the part of the charge that charge_settle() may still correct: */
 	double sampled_ns; /* GPU time charged by sampling */

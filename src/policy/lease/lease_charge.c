@@ -158,16 +158,17 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 
 /*
  * Natively, the GPU also idles for a moment after each step. So the moment counts as a part of the step: then a cap of 50 % makes
- * a step take twice as long. As in switch_cost_ns(), the time that the GPU needs to begin again is charged to nobody. A longer
- * pause leaves time to other tenants, and costs nothing. idle_ns is a bound, because one process may pause while another works.
+ * a step take twice as long. As in switch_cost_ns(), the time that the GPU needs to begin again is charged to nobody. If pauses
+ * are longer on average, they leave time to other tenants, and cost nothing. idle_ns is a bound, because one process may pause
+ * while another works.
  */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 {
 	double pause_ns = fmax(t->steps.gap_ns - (double)a->config.switch_ns, 0);
 	double most_ns = PAUSE_PART * steps_length_ns(&t->steps, INFINITY);
 
-	if (is_capped(t) && a->mode == ARBITER_LEASES && a->active_count == 1 && !a->gang_count &&
-	    t->steps.gap_ns <= ARBITER_PAUSE_NS)
+	if (is_capped(t) && a->config.policy == ARBITER_POLICY_LEASE && a->mode == ARBITER_LEASES &&
+	    a->active_count == 1 && !a->gang_count && t->steps.gap_ns <= ARBITER_PAUSE_NS)
 		add_charge(a, t, fmin(steps * fmin(pause_ns, most_ns), t->idle_ns));
 	t->idle_ns = 0;
 }
@@ -291,7 +292,8 @@ void charge_step(struct arbiter *a, uint64_t dt_ns)
 		charge_fill_tokens(a, t);
 		priority_fill(a, t);
 		t->wall_ns += (double)dt_ns;
-		t->idle_ns += t->ran ? 0 : (double)dt_ns;
+		if (!t->ran && (t->arrived || !t->seen.waiting))
+			t->idle_ns += (double)dt_ns;
 		t->claimed_ns += t->reported_ns;
 		t->reported_ns = 0;
 		if (running > 1)

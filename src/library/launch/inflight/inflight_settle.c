@@ -44,17 +44,28 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 
 void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before)
 {
-	uint32_t end = atomic_load(&inflight_used_count);
+	uint32_t end = atomic_load(&inflight_used_count), launched[INFLIGHT_RECORDS];
+	uint64_t launches = atomic_load(&inflight_devices[device].launched_before);
 	CUcontext current = NULL;
 
-	if (inflight_launches(device) != launches_before ||
-	    (!only && real.cuCtxGetCurrent(&current) != CUDA_SUCCESS))
+	if (!only && real.cuCtxGetCurrent(&current) != CUDA_SUCCESS)
 		return;
 	for (uint32_t i = 0; i < end; i++) {
 		struct inflight_stream *s = inflight_used_stream(i);
-		if (atomic_load(&s->in_use) && s->device == device &&
-		    (only ? s == only : s->context == current))
-			atomic_store(&s->ended, atomic_load(&s->launched));
+		launched[i] = atomic_load(&s->launched);
+		if (atomic_load(&s->in_use) && s->device == device)
+			launches += launched[i];
+	}
+	/* Equal sums: none of the counts read includes a launch after the wait began. Only these counts are stored. */
+	if (launches != launches_before)
+		return;
+	for (uint32_t i = 0; i < end; i++) {
+		struct inflight_stream *s = inflight_used_stream(i);
+		if (!atomic_load(&s->in_use) || s->device != device ||
+		    atomic_load(&s->ended) == launched[i])
+			continue;
+		if (only ? s == only || has_ended(s) : s->context == current)
+			atomic_store(&s->ended, launched[i]);
 	}
 }
 

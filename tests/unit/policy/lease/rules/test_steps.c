@@ -156,6 +156,28 @@ static void test_training_alone_with_a_cap(void **state)
 		}
 }
 
+/*
+ * While one process of a tenant pauses, another works. So the pauses are not charged: if they were, the tenant would do 46 to 47 %.
+ * (The GPU loses 1 % by slicing between the processes.)
+ */
+static void test_pauses_of_two_processes_cost_nothing(void **state)
+{
+	struct gpu_model *m = model(40 * MS);
+	struct gpu_model_load load;
+	int tenant = gpu_model_add(m, (struct arbiter_share){ 50, 50, 0 }, with_rests(&load, 0));
+	uint64_t before;
+	double got;
+
+	gpu_model_add_process(m, tenant, &load);
+	gpu_model_run(m, 2 * SECOND);
+	before = gpu_model_work_ns(m, tenant);
+	gpu_model_run(m, 60 * SECOND);
+	got = 100 * (double)(gpu_model_work_ns(m, tenant) - before) / (60 * SECOND);
+	table_add("| alone, cap 50 %%, two processes of ResNet18 | %.2f | |\n", got);
+	assert_true(got > 48.4 && got < 50.3);
+	gpu_model_free(m);
+}
+
 /* The same trainings without waits after a step. Alone under a cap, only a turn's length decides when it may end. */
 static void test_training_that_never_waits(void **state)
 {
@@ -253,6 +275,7 @@ int main(void)
 		cmocka_unit_test(test_long_slices),
 		cmocka_unit_test(test_steps_of_a_server_alone),
 		cmocka_unit_test(test_training_alone_with_a_cap),
+		cmocka_unit_test(test_pauses_of_two_processes_cost_nothing),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
