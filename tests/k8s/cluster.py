@@ -329,5 +329,7 @@ users:
             self.request("DELETE", f"/api/v1/namespaces/{namespace['metadata']['name']}/pods",
                          query="?gracePeriodSeconds=0")
 
-    def events(self, in_namespace="default"):
-        return self.request("GET", f"/api/v1/namespaces/{in_namespace}/events")["items"]
+    def events(self, in_namespace="default", about=None):
+        """`about`: only those of the object with this name."""
+        query = f"?fieldSelector=involvedObject.name={about}" if about else ""
+        return self.request("GET", f"/api/v1/namespaces/{in_namespace}/events", query=query)["items"]

@@ -214,11 +214,11 @@ class RealKubelet:
         found = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
         return [pod["metadata"]["name"] for pod in found if pod["spec"].get("nodeName") == self.node]
 
-    def remove_pods(self, *names):
+    def remove_pods(self, *names, seconds=60):
         """Deletes these pods, and waits until the kubelet has reported their end."""
         for name in names:
             self.cluster.request("DELETE", f"/api/v1/namespaces/default/pods/{name}")
-        wait_until(lambda: not set(names) & set(self.pods()), 60, f"the end of {', '.join(names)}")
+        wait_until(lambda: not set(names) & set(self.pods()), seconds, f"the end of {', '.join(names)}")
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@ containerd and runc, which run the containers with their CDI devices."""
 
 import os
 import random
+import time
 
 import pytest
 
@@ -23,6 +24,9 @@ GIB = 1 << 30
 FITS_MIB, TOO_MUCH_MIB = 1 << 10, 140 << 10
 WHOLE = "example.com/whole-gpu"
 CHURN = int(os.environ.get("ALLOT_CLAIMS", "12"))
+CHURN_SEED = int(os.environ.get("ALLOT_CLAIMS_SEED", "36"))
+CHURN_ROUND, CHURN_KEPT = 4, 3  # claims that are made together, and the most that stay from the rounds before
+CHURN_PATIENCE_S = 180          # the machine may be busy for a while in a churn of an hour
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +115,20 @@ class ClaimNode(pods.QuotaPods, Node):
         found = self.kubelet.status(name).get("resourceClaimStatuses", [{}])
         return self.cluster.request("GET", dra.path_of(found[0]["resourceClaimName"]))
 
+    def claims_named(self, prefix):
+        found = self.cluster.request("GET", f"{dra.API}/namespaces/default/resourceclaims")["items"]
+        return [claim for claim in found if claim["metadata"]["name"].startswith(prefix)]
+
     def events_of(self, name):
-        return [event["message"] for event in self.cluster.events() if event["involvedObject"]["name"] == name]
+        return [event["message"] for event in self.cluster.events(about=name)]
 
     def has_no_room(self, name):
         """Says the scheduler."""
         return any("cannot allocate all claims" in text for text in self.events_of(name))
+
+    def wait_placed(self, name, seconds):
+        """Returns True if the scheduler found no room for the pod, else the MiB that its container sees."""
+        return wait_until(lambda: self.seen(name) or self.has_no_room(name), seconds, f"pod {name}")
 
     def close(self):
         alive = self.daemon.is_alive()
@@ -245,27 +257,43 @@ def test_the_daemon_is_killed(node):
 
 
 def test_churn(node):
-    """Claims of random memory and cores come and go, and the daemon is killed now and then: each pod is told of what it asked
-    for, and no card is promised over. ALLOT_CLAIMS says how many."""
-    chosen = random.Random(36)
+    """Claims of random memory and cores come and go, a few at a time, and the daemon is killed now and then, also amid prepare
+    calls. Each pod must have the quota that it asked for, in `allot ps` and by cuMemGetInfo, and no GPU may be overcommitted.
+    ALLOT_CLAIMS is the number of claims, and ALLOT_CLAIMS_SEED chooses their amounts."""
+    chosen = random.Random(CHURN_SEED)
     running = {}
-    for number in range(CHURN):
-        name = f"churn-{number}"
-        mib, cores = chosen.randint(2 << 10, 60 << 10), chosen.randint(0, 50)
-        while len(running) >= 3:
-            gone = chosen.choice(sorted(running))
-            node.kubelet.remove_pods(gone)
-            del running[gone]
-        if number % 4 == 3:
+    kills = without_room = 0
+    begun = time.monotonic()
+
+    def restart(is_due):
+        nonlocal kills
+        if is_due:
             node.kill()
             node.start()
-        node.make_template(name, [dra.request(capacity={"memory": f"{mib}Mi", "cores": str(cores)})])
-        node.make_pod(name, resourceClaimTemplateName=name)
-        if wait_until(lambda: node.seen(name) or node.has_no_room(name), 60, f"pod {name}") is True:
-            node.cluster.delete_pod(name)
-        else:
-            assert node.wait_for(name) == [mib]
-            running[name] = (mib * MIB, cores, 100)
+            kills += 1
+
+    for first in range(0, CHURN, CHURN_ROUND):
+        gone = chosen.sample(sorted(running), max(0, len(running) - chosen.randint(0, CHURN_KEPT)))
+        node.kubelet.remove_pods(*gone, seconds=CHURN_PATIENCE_S)
+        for name in gone:
+            del running[name]
+        wait_until(lambda: len(node.claims_named("churn-")) == len(running), CHURN_PATIENCE_S, "the end of the pods' claims")
+        restart(chosen.random() < 0.4)
+        wanted = {f"churn-{number}": (chosen.randint(2 << 10, 60 << 10), chosen.randint(0, 50))
+                  for number in range(first, min(first + CHURN_ROUND, CHURN))}
+        for name, (mib, cores) in wanted.items():
+            node.make_template(name, [dra.request(capacity={"memory": f"{mib}Mi", "cores": str(cores)})])
+            node.make_pod(name, resourceClaimTemplateName=name)
+        restart(chosen.random() < 0.1)
+        for name, (mib, cores) in wanted.items():
+            if node.wait_placed(name, CHURN_PATIENCE_S) is True:
+                node.cluster.delete_pod(name)
+                without_room += 1
+            else:
+                assert node.wait_for(name, seconds=CHURN_PATIENCE_S) == [mib]
+                running[name] = (mib * MIB, cores, 100)
         assert sorted(share for tenant in node.tenants().values() for share in shares(tenant)) == sorted(running.values())
         for card in node.cards():
             assert card["promised_bytes"] <= card["memory_bytes"] and card["promised_cores_pct"] <= 100
+        print(f"{first + len(wanted)} claims in {time.monotonic() - begun:.0f} s, {without_room} without room, {kills} kills",
+              flush=True)

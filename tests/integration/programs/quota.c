@@ -1,6 +1,6 @@
 /*
- * What a process sees of its cards: of each, a line with its total, whether the first allocation fits and
- * how a second one ends. Then waits for its standard input's end.
+ * Prints a line for each GPU: its total memory, and the results of two allocations. Fails if cuMemGetInfo and
+ * cuDeviceTotalMem report different totals. Then waits for the end of its standard input.
  *
  *     quota FIRST_MIB SECOND_MIB
  */
@@ -12,6 +12,7 @@
 int cuInit(unsigned);
 int cuDeviceGetCount(int *);
 int cuDeviceTotalMem_v2(size_t *, int);
+int cuMemGetInfo_v2(size_t *, size_t *);
 int cuDevicePrimaryCtxRetain(void **, int);
 int cuCtxSetCurrent(void *);
 int cuMemAlloc_v2(uint64_t *, size_t);
@@ -21,13 +22,14 @@ int main(int argc, char **argv)
 	int count = 0;
 	void *context;
 	uint64_t at;
-	size_t total;
+	size_t free_bytes, total, device_total;
 
 	if (argc != 3 || cuInit(0) || cuDeviceGetCount(&count))
 		return 1;
 	for (int i = 0; i < count; i++) {
-		if (cuDeviceTotalMem_v2(&total, i) || cuDevicePrimaryCtxRetain(&context, i) ||
-		    cuCtxSetCurrent(context))
+		if (cuDeviceTotalMem_v2(&device_total, i) ||
+		    cuDevicePrimaryCtxRetain(&context, i) || cuCtxSetCurrent(context) ||
+		    cuMemGetInfo_v2(&free_bytes, &total) || total != device_total)
 			return 1;
 		printf("device %d total %zu", i, total >> 20);
 		printf(" first %d", cuMemAlloc_v2(&at, (size_t)atol(argv[1]) << 20));
