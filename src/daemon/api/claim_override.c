@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/api/terms_change.h"
 #include "daemon/containers/claims/claims.h"
@@ -150,4 +151,30 @@ int claims_override_terms(struct claim *claim, const struct claim_override *over
 		return override_terms(claim, override, ret_changed, err);
 	return error_set(err, ENODEV, "claim '%s' could not be restored when allotd started: %s",
 			 claim_terms(claim)->claim.key, claim->parked->why);
+}
+
+/* Returns true for a claim that may be requested again by its original terms, after a user has changed them. */
+static bool is_requested_again(const struct claim *claim)
+{
+	return !strncmp(claim_terms(claim)->claim.key, CLAIM_KEY_DRA, strlen(CLAIM_KEY_DRA));
+}
+
+int claims_set_terms(struct claims *claims, struct tenant *tenant,
+		     const struct terms_change *change, struct error *err)
+{
+	struct claim *claim = claims ? claims_of_tenant(claims, tenant) : NULL;
+	if (!claim || claim->original || !is_requested_again(claim))
+		return terms_change_make(tenant, change, err);
+	struct claim_original *original = malloc(sizeof(*original));
+	if (!original)
+		return error_set_errno(err, ENOMEM, "claim '%s'", claim_terms(claim)->claim.key);
+	*original = original_of(claim);
+	/* set it first, because terms_change_make() saves claim->original with the terms */
+	claim->original = original;
+	int r = terms_change_make(tenant, change, err);
+	if (r < 0) {
+		claim->original = NULL;
+		free(original);
+	}
+	return r;
 }

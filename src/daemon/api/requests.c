@@ -364,7 +364,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 		if (r < 0)
 			return r;
 	}
-	r = terms_change_make(tenant, &change, err);
+	r = claims_set_terms(session->node->claims, tenant, &change, err);
 	if (r < 0)
 		return r;
 	json_object_set_new(reply, "devices", terms_to_json(tenant));

@@ -15,6 +15,11 @@
 
 /* Size with the NUL; enough for a pod's UID, a container's name and a device's name. */
 #define CLAIM_KEY_MAX TENANT_CLAIM_MAX
+/*
+ * Prefix of the keys of claims for Kubernetes' ResourceClaims. The kubelet may ask for such a claim again at any time, for
+ * another pod or after its restart, always by the terms of the ResourceClaim.
+ */
+#define CLAIM_KEY_DRA "dra/"
 
 struct node;
 struct claims;
@@ -74,7 +79,7 @@ struct claim {
 	 */
 	struct tenant *tenant;
 	struct parked *parked; /* owned; NULL unless parked */
-	/* original terms, if claims_override_terms() changed them, else NULL; owned */
+	/* original terms, if claims_override_terms() or claims_set_terms() changed them, else NULL; owned */
 	struct claim_original *original;
 };
 

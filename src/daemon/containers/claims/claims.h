@@ -20,10 +20,12 @@
 #include "base/error.h"
 #include "daemon/containers/claims/claim.h"
 
+struct terms_change; /* daemon/api/terms_change.h */
+
 /* Returns the claim's terms, never NULL. In those of a parked claim, cards may be NULL; claim_uuid() identifies them. */
 const struct tenant_terms *claim_terms(const struct claim *claim);
 const char *claim_uuid(const struct claim *claim, unsigned device);
-/* Returns the promise made with the claim, before claims_override_terms(). */
+/* Returns the promise made with the claim, before claims_override_terms() and claims_set_terms(). */
 const struct promise *claim_original_promise(const struct claim *claim, unsigned device);
 /* Returns why the claim is parked, or "". */
 const char *claim_parked_reason(const struct claim *claim);
@@ -107,6 +109,14 @@ void claims_reconcile(struct claims *claims);
  */
 int claims_override_terms(struct claim *claim, const struct claim_override *override,
 			  bool *ret_changed, struct error *err);
+
+/*
+ * Makes a change of a tenant's terms that a user asked for (allot set). A claim for a ResourceClaim keeps its original terms,
+ * with which a further request for the claim is compared. The tenant may have no claim, and `claims` may be NULL. Returns the
+ * errors of terms_change_make(); then nothing has changed.
+ */
+int claims_set_terms(struct claims *claims, struct tenant *tenant,
+		     const struct terms_change *change, struct error *err);
 
 /*
  * Stores changed terms of a claim's tenant (quotas, shares, on_full, priority, elastic). Call before replying. On -errno

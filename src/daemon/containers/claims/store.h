@@ -26,7 +26,7 @@
 
 struct store;
 
-/* The original terms of a claim that claims_override_terms() changed. */
+/* The original terms of a claim that claims_override_terms() or claims_set_terms() changed. */
 struct claim_original {
 	enum on_full on_full;
 	int priority;

@@ -6,9 +6,10 @@
 
 #include <stdbool.h>
 
+#include "daemon/containers/claims/claim.h"
 #include "daemon/state/tenant.h"
 
-#define DRA_KEY "dra/"
+#define DRA_KEY CLAIM_KEY_DRA
 
 /* A ResourceClaim, as the kubelet names it. */
 struct dra_name {

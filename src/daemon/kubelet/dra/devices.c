@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/paths.h"
 #include "daemon/api/topology.h"
+#include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/state/card_promises.h"
 #include "kube/dra/slice.h"
@@ -57,18 +58,51 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 	return model->card[__builtin_ctzll(reached)].uuid;
 }
 
+/* Returns the memory that allotd counts for the tenant on one of its cards. */
+static uint64_t counted_bytes(struct tenant *tenant, unsigned device)
+{
+	const struct promise *now = &tenant->terms.device[device].promise;
+	if (tenant->terms.on_full == ON_FULL_WAIT)
+		return tenant_taken_bytes(tenant, device);
+	return now->memory_given ? now->quota_bytes : tenant_usage(tenant, device).used_bytes;
+}
+
 /*
- * Reads the memory and cores that are left for ResourceClaims. Subtracts only the tenants not made for ResourceClaims, since
- * the cluster's scheduler subtracts ResourceClaims itself.
+ * Adds the memory and cores of the card by which tenants of ResourceClaims now exceed what their ResourceClaims ask for,
+ * because `allot set` has raised them. The cluster's scheduler does not know of that.
+ */
+static void add_raises(struct node *node, const struct card *card, uint64_t *bytes,
+		       double *cores_pct)
+{
+	for (struct claim *c = claims_first(node->claims); c; c = claims_next(c)) {
+		if (!c->original || !c->tenant || !dra_key_is_of(c->tenant))
+			continue;
+		for (unsigned i = 0; i < c->tenant->terms.device_count; i++) {
+			const struct promise *now = &c->tenant->terms.device[i].promise;
+			const struct promise *asked = claim_original_promise(c, i);
+			uint64_t counted = counted_bytes(c->tenant, i);
+			if (c->tenant->terms.device[i].card != card)
+				continue;
+			if (counted > asked->quota_bytes)
+				*bytes += counted - asked->quota_bytes;
+			if (now->cores_pct > asked->cores_pct)
+				*cores_pct += now->cores_pct - asked->cores_pct;
+		}
+	}
+}
+
+/*
+ * Reads the memory and cores that are left for ResourceClaims. The cluster's scheduler itself subtracts what ResourceClaims
+ * ask for. So this subtracts only other tenants, and what tenants of ResourceClaims were given beyond that.
  */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {
 	struct promise_card p = node_promised_to(node, card, dra_key_is_not_of);
-	uint64_t rest_bytes = promise_unpromised_bytes(&p);
-	d->memory_left_bytes = rest_bytes > p.unpromised_held_bytes
-				       ? rest_bytes - p.unpromised_held_bytes
-				       : 0;
-	d->cores_left_pct = p.promised_cores_pct < 100 ? (unsigned)(100 - p.promised_cores_pct) : 0;
+	uint64_t left_bytes = promise_unpromised_bytes(&p), taken_bytes = p.unpromised_held_bytes;
+	double taken_pct = p.promised_cores_pct;
+	add_raises(node, card, &taken_bytes, &taken_pct);
+	d->memory_left_bytes = left_bytes > taken_bytes ? left_bytes - taken_bytes : 0;
+	d->cores_left_pct = taken_pct < 100 ? (unsigned)(100 - taken_pct) : 0;
 }
 
 static void describe(struct node *node, const struct place_node *model, struct card *card,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/api/terms_change.h"
 #include "daemon/containers/claims/store.h"
 #include "daemon/kubelet/kube/live_terms.h"
 
@@ -248,6 +249,37 @@ static void test_priority(void **state)
 	claims_must_hold(f);
 }
 
+static void set_memory(struct fixture *f, struct claim *claim, uint64_t mib, int code)
+{
+	const struct promise_request request = { .has_memory = true, .memory_bytes = mib * MIB };
+	struct terms_change change = terms_change_of(claim->tenant);
+	int r = terms_change_device(claim->tenant, &change, 0, NULL, &request, NULL);
+	if (r >= 0)
+		r = claims_set_terms(f->node->claims, claim->tenant, &change, NULL);
+	assert_int_equal(r, -code);
+}
+
+/* A claim for a ResourceClaim keeps its original terms when a user changes them, also across restarts; other claims do not. */
+static void test_set_by_a_user(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request request = claim_of(f, CLAIM_KEY_DRA "1/default/a", 0, 1024, 30, -1);
+	struct claim_request other = claim_of(f, "pod/1/main", 0, 1024, 30, -1);
+	struct claim *claim = claim_made(f, &request), *plain = claim_made(f, &other);
+	set_memory(f, claim, 8192, ENOSPC);
+	assert_null(claim->original);
+	set_memory(f, claim, 2048, 0);
+	set_memory(f, claim, 3072, 0);
+	set_memory(f, plain, 2048, 0);
+	assert_null(plain->original);
+	must_have(plain, 0, 2048, 30, 30);
+	claims_restart(f);
+	claim = claims_find(f->node->claims, request.key);
+	must_have(claim, 0, 3072, 30, 30);
+	assert_int_equal(claim_original_promise(claim, 0)->quota_bytes, 1024 * MIB);
+	claims_must_hold(f);
+}
+
 /* A claim with half of its original terms is not valid: the live tenants keep theirs. */
 static void test_torn_asked(void **state)
 {
@@ -297,6 +329,7 @@ int main(void)
 		WITH_DAEMON(test_store_without_priorities),
 		WITH_DAEMON(test_store_without_groups),
 		WITH_DAEMON(test_priority),
+		WITH_DAEMON(test_set_by_a_user),
 		WITH_DAEMON(test_torn_asked),
 		cmocka_unit_test(test_values_and_devices),
 	};
