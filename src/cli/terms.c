@@ -143,7 +143,7 @@ static int check_full(const struct terms *terms, struct error *err)
 	return 0;
 }
 
-int terms_check(const struct terms *terms, struct error *err)
+int terms_check_change(const struct terms *terms, struct error *err)
 {
 	if (terms->cores.is_set && terms->cores_limit.is_set &&
 	    terms->cores_limit.pct < terms->cores.pct)
@@ -151,6 +151,14 @@ int terms_check(const struct terms *terms, struct error *err)
 				 "--cores-limit: '%g': less than --cores %g; write %g to 100, or "
 				 "leave it out",
 				 terms->cores_limit.pct, terms->cores.pct, terms->cores.pct);
+	return 0;
+}
+
+int terms_check(const struct terms *terms, struct error *err)
+{
+	int r = terms_check_change(terms, err);
+	if (r < 0)
+		return r;
 	if (terms->group && terms->sharing && !strcmp(terms->sharing, "time"))
 		return error_set(err, EINVAL, "--group: '%s': only with --sharing space",
 				 terms->group);

@@ -118,6 +118,28 @@ def test_set_live(machine):
     assert (device["cores_pct"], device["cores_limit_pct"]) == (40, 80)
 
 
+def test_set_on_full(machine):
+    """With wait the quota is not promised, so another tenant may have it. With fail it is promised again, if it is free."""
+    machine.start("--name", "a", "--memory", "100GiB", "--", "sleep", "30")
+    machine.wait_for_tenant("a")
+    result = machine.allot("set", "a", "--on-full", "wait", *machine.sim)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "a: on-full wait\na: GPU 0: memory 100.0 GiB, limit 100 %\n"
+    assert machine.tenants()["a"]["on_full"] == "wait"
+    machine.start("--name", "b", "--memory", "100GiB", "--", "sleep", "30")
+    machine.wait_for_tenant("b")
+    assert_one_error(machine.allot("set", "a", "--on-full", "fail", *machine.sim), 1, "does not fit")
+    result = machine.allot("set", "a", "--on-full", "fail", "--memory", "20GiB", *machine.sim)
+    assert result.returncode == 0, result.stderr
+    assert machine.tenants()["a"]["on_full"] == "fail"
+    assert machine.tenants()["a"]["devices"][0]["memory_quota_bytes"] == 20 * GIB
+    assert_one_error(machine.allot("set", "a", "--on-full", "swap", *machine.sim), 2, "fail or wait")
+    without_quota = machine.start("--name", "c", "--", "sleep", "30")
+    machine.wait_for_tenant("c")
+    assert_one_error(machine.allot("set", "c", "--on-full", "wait", *machine.sim), 1, "memory_bytes (--memory): missing")
+    without_quota.kill()
+
+
 def test_set_refusals(machine2):
     machine2.start("--name", "a", "--gpu", "all", "--memory", "2GiB", "--cores", "30", "--",
                    "sleep", "30")

@@ -1,4 +1,4 @@
-/* allot set: changes the quotas, shares, priority or on_violation of a running tenant. */
+/* allot set: changes the quotas, shares, priority, on_full or on_violation of a running tenant. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -17,6 +17,11 @@ static const struct option_row rows[] = {
 	     .help = "change only this GPU, by index as in allot ps. Needed\n"
 		     "if the tenant has several GPUs"),
 	TERMS_SHARE_ROWS(struct set_options, TERMS_CHANGED),
+	TERM(struct set_options, "--on-full", "fail|wait", option_choice, on_full,
+	     .offered = "fail wait",
+	     .help = "what to do when GPU memory is short. With fail, its\n"
+		     "--memory is reserved, which is refused if it is not\n"
+		     "free. With wait, its allocations wait for free memory"),
 	TERMS_VIOLATION_ROW(struct set_options, TERMS_CHANGED),
 	TARGET_ROWS(struct set_options),
 	OPTION_END,
@@ -30,10 +35,10 @@ static int check(const void *data, const char *name, struct error *err)
 	if (r < 0)
 		return r;
 	if (!terms_have_devices(terms) && !terms->elastic && !terms->on_violation &&
-	    !terms->priority.is_set)
+	    !terms->on_full && !terms->priority.is_set)
 		return error_set(err, EINVAL,
 				 "nothing to set; write for example: allot set NAME --memory 4GiB");
-	return terms_check(terms, err);
+	return terms_check_change(terms, err);
 }
 
 static void print_devices(const char *name, const json_t *devices)
@@ -89,6 +94,8 @@ static int set_tenant(const struct command *self, void *data, char *name, struct
 	client_print_warnings("set", reply);
 	if (terms->priority.is_set)
 		printf("%s: priority %lld\n", name, (long long)terms->priority.value);
+	if (terms->on_full)
+		printf("%s: on-full %s\n", name, terms->on_full);
 	print_devices(name, json_object_get(reply, "devices"));
 	return 0;
 }

@@ -326,6 +326,63 @@ static int find_device(const struct tenant *tenant, const struct device_request 
 			 tenant->terms.name, wanted->card->index);
 }
 
+/* Sets on_full in the change if the request has "on_full". Returns 1 if it has, 0 if not, or -errno. */
+static int read_on_full_change(const json_t *request, const struct tenant *tenant,
+			       struct terms_change *change, struct error *err)
+{
+	const char *text = NULL;
+	enum on_full on_full;
+	int r = json_read_string(request, "on_full", &text, err);
+	if (r <= 0)
+		return r;
+	if (on_full_parse(text, &on_full) < 0)
+		return error_set(err, EINVAL, "on_full: '%.20s': must be fail or wait", text);
+	r = terms_change_on_full(tenant, change, on_full, err);
+	return r < 0 ? r : 1;
+}
+
+/*
+ * Changes a device's terms. If on_full changes, the quota is requested again: with `fail` it is promised, so it must be free,
+ * and with `wait` it is not.
+ */
+static int change_device(struct tenant *tenant, struct terms_change *change, unsigned device,
+			 const struct promise_request *terms, struct error *err)
+{
+	const struct promise *now = &tenant->terms.device[device].promise;
+	struct promise_request wanted = *terms;
+	if (!wanted.has_memory && change->on_full != tenant->terms.on_full) {
+		wanted.has_memory = true;
+		wanted.memory_is_unpromised = !now->memory_given;
+		wanted.memory_bytes = now->quota_bytes;
+	}
+	return terms_change_device(tenant, change, device, NULL, &wanted, err);
+}
+
+/* Changes the devices that the request names, and all others if on_full changes. */
+static int change_devices(struct tenant *tenant, struct terms_change *change,
+			  const struct device_request *list, int count, struct error *err)
+{
+	const struct promise_request nothing = { 0 };
+	for (int i = 0; i < count; i++) {
+		int d = find_device(tenant, &list[i], err);
+		if (d < 0)
+			return d;
+		if (change->changes[d])
+			return error_set(err, EINVAL, "devices: a GPU is named twice");
+		int r = change_device(tenant, change, (unsigned)d, &list[i].terms, err);
+		if (r < 0)
+			return r;
+	}
+	for (unsigned d = 0; d < tenant->terms.device_count; d++) {
+		if (change->changes[d] || change->on_full == tenant->terms.on_full)
+			continue;
+		int r = change_device(tenant, change, d, &nothing, err);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int request_set(struct session *session, const json_t *request, json_t *reply, struct error *err)
 {
 	struct device_request list[REGION_MAX_DEVICES] = { 0 };
@@ -350,25 +407,21 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	int has_on_violation = read_on_violation(request, &change.on_violation, err);
 	if (has_on_violation < 0)
 		return has_on_violation;
-	if (count == 0 && !has_elastic && !has_priority && !has_on_violation)
+	int has_on_full = read_on_full_change(request, tenant, &change, err);
+	if (has_on_full < 0)
+		return has_on_full;
+	if (count == 0 && !has_elastic && !has_priority && !has_on_violation && !has_on_full)
 		return error_set(
 			err, EINVAL,
-			"devices: missing: the request must have at least one of devices, priority, elastic and on_violation");
-	for (int i = 0; i < count; i++) {
-		int d = find_device(tenant, &list[i], err);
-		if (d < 0)
-			return d;
-		if (change.changes[d])
-			return error_set(err, EINVAL, "devices: a GPU is named twice");
-		r = terms_change_device(tenant, &change, (unsigned)d, NULL, &list[i].terms, err);
-		if (r < 0)
-			return r;
-	}
-	r = claims_set_terms(session->node->claims, tenant, &change, err);
+			"devices: missing: the request must have at least one of devices, priority, elastic, on_full and on_violation");
+	r = change_devices(tenant, &change, list, count, err);
+	if (r >= 0)
+		r = claims_set_terms(session->node->claims, tenant, &change, err);
 	if (r < 0)
 		return r;
 	json_object_set_new(reply, "devices", terms_to_json(tenant));
 	json_object_set_new(reply, "priority", json_integer(tenant->terms.priority));
+	json_object_set_new(reply, "on_full", json_string(on_full_name(tenant->terms.on_full)));
 	request_warn_of_overcommit(tenant, reply);
 	return 0;
 }

@@ -26,7 +26,7 @@ int terms_change_on_full(const struct tenant *tenant, struct terms_change *chang
 	if (on_full != now && (on_full == ON_FULL_SWAP || now == ON_FULL_SWAP))
 		return error_set(
 			err, EOPNOTSUPP,
-			"on_full '%s': must stay '%s': a change to or from swap needs a new container",
+			"on_full '%s': must stay '%s': a change to or from swap needs a new tenant or container",
 			on_full_name(on_full), on_full_name(now));
 	change->on_full = on_full;
 	return 0;
