@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-#define BACKOFF_MAX_S 30
+/* A watch must work again within 10 s after the API server has come back. */
+#define BACKOFF_MAX_S 8
 
 struct backoff {
 	/* failures in a row, counted until the wait is BACKOFF_MAX_S; the user of the backoff sets it to 0 after a success */
