@@ -111,11 +111,12 @@ def result(device, pool, name="gpu", **capacity):
 
 
 def allocate(cluster, claim, results, config=()):
-    """As a scheduler does it. The claim as it is then."""
+    """Writes the allocation as a scheduler does, and returns the claim. `results` is None: removes the allocation."""
     name = claim["metadata"]["name"]
-    return cluster.request("PATCH", path_of(name) + "/status", {"status": {"allocation": {"devices": {
-        "results": results, "config": [{"source": "FromClaim", **one} for one in config]}}}},
-        kind="application/merge-patch+json")
+    allocation = None if results is None else {"devices": {
+        "results": results, "config": [{"source": "FromClaim", **one} for one in config]}}
+    return cluster.request("PATCH", path_of(name) + "/status", {"status": {"allocation": allocation}},
+                           kind="application/merge-patch+json")
 
 
 def slices(cluster, node):

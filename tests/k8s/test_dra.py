@@ -5,9 +5,11 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import statistics
+import subprocess
 import threading
 import time
 
@@ -19,7 +21,7 @@ from cluster import ALLOTD_DRA_RULES, ApiError, Cluster
 from daemon import Daemon
 from door import Door
 from kubelet import Kubelet
-from machines import wait_until
+from machines import BUILD, wait_until
 from scrape import Page
 from test_node import REGISTER
 
@@ -81,6 +83,11 @@ class Node:
             s.connect(str(self.daemon.run_dir / "allotd.sock"))
             s.sendall(json.dumps({"version": 1, "op": op, **more}).encode() + b"\n")
             return json.loads(s.makefile().readline())
+
+    def set(self, tenant, *options):
+        """allot set"""
+        subprocess.run([BUILD / "allot", "set", tenant, "--run-dir", self.daemon.run_dir, *options], check=True,
+                       capture_output=True, text=True, timeout=60)
 
     def cards(self):
         return self.ask("list")["devices"]
@@ -421,6 +428,79 @@ def test_beside_the_device_plugin(make_node, shared_cluster, tmp_path):
         wait_until(lambda: announced()[cards[0]["uuid"]] == (whole[0], 100), what="the first card")
     finally:
         kubelet.stop()
+
+
+# ---- changes of a prepared claim ----
+
+def left(node, index=0):
+    """(MiB, cores) that a GPU's slice offers."""
+    device, = node.slice(index)["spec"]["devices"]
+    return int(device["capacity"]["memory"]["value"].removesuffix("Mi")), int(device["capacity"]["cores"]["value"])
+
+
+def restart(node, is_reboot):
+    if is_reboot:
+        node.daemon.stop()
+        shutil.rmtree(node.daemon.run_dir)
+        shutil.rmtree(node.cdi)
+        node.socket.unlink(missing_ok=True)
+    else:
+        node.kill()
+    node.start()
+
+
+@pytest.mark.parametrize("is_reboot", [False, True], ids=["kill", "reboot"])
+def test_allot_set_on_a_claim(make_node, is_reboot):
+    """`allot set` changes the tenant of a prepared claim. The change outlives a restart, and a second prepare call does not undo
+    it. The slice offers less by the amounts that were added, because kube-scheduler counts only what the claim asked for."""
+    node = make_node()
+    claim = node.claim((0, {"memory": "10Gi", "cores": "20"}), config=[dra.terms(coresLimit=50)])
+    devices = node.driver.prepare(claim)
+    name, = node.tenants()
+    whole = node.cards()[0]["memory_bytes"] // MIB
+    wait_until(lambda: left(node) == (whole, 100), what="the slice of a GPU")
+    node.set(name, "--memory", "30GiB", "--cores", "40", "--cores-limit", "70", "--priority", "9", "--on-full", "wait")
+    node.set(name, "--on-full", "fail")
+
+    def check():
+        tenant = node.tenants()[name]
+        assert shares(tenant) == [(30 * GIB, 40, 70)] and tenant["priority"] == 9 and tenant["on_full"] == "fail"
+        wait_until(lambda: left(node) == (whole - (20 << 10), 80), what="less in the slice")
+
+    check()
+    assert node.driver.prepare(claim) == devices
+    check()
+    restart(node, is_reboot)
+    check()
+    assert node.driver.prepare(claim) == devices and len(node.tenants()) == 1
+    check()
+    # The rest of the GPU is the scheduler's to give: 20 GiB are missing in the slice, and it counts 10 GiB of the claim.
+    rest = node.claim((0, {"memory": f"{whole - (30 << 10)}Mi", "cores": "60"}))
+    node.driver.prepare(rest)
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        node.set(name, "--memory", "31GiB")
+    assert "does not fit" in refused.value.stderr
+    # A lower quota gives nothing to the scheduler, which goes on counting what the claim asked for.
+    node.set(name, "--memory", "4GiB", "--cores", "5")
+    wait_until(lambda: left(node) == (whole, 100), what="the whole GPU in the slice")
+    node.driver.unprepare(claim, rest)
+    assert not node.tenants() and not node.specs() and left(node) == (whole, 100)
+    node.driver.prepare(node.claim((0, {})))
+
+
+def test_a_claim_that_was_allocated_anew(make_node):
+    """A ResourceClaim may be allocated again, with other amounts. Then `allot set` of the former tenant counts no more."""
+    node = make_node()
+    claim = node.claim((0, {"memory": "10Gi"}))
+    node.driver.prepare(claim)
+    name, = node.tenants()
+    node.set(name, "--memory", "12GiB")
+    card = sorted(card["uuid"].lower() for card in node.cards())[1]
+    dra.allocate(node.cluster, claim, None)
+    dra.allocate(node.cluster, claim, [dra.result(card, f"{node.name}/{card}", memory="20Gi", cores="0")])
+    node.driver.prepare(claim)
+    tenant, = node.tenants().values()
+    assert tenant["devices"][0]["uuid"].lower() == card and shares(tenant) == [(20 * GIB, 0, 100)]
 
 
 def test_metrics(make_node, tmp_path):

@@ -70,6 +70,7 @@ class ClaimNode(pods.QuotaPods, Node):
         shared = directory / "shared"
         shared.mkdir()
         program = compile_c(shared / "quota", *link_with_driver(), "quota.c")
+        self.watcher = compile_c(shared / "watch_memory", *link_with_driver(), "watch_memory.c")
         pods.QuotaPods.__init__(self, kubelet, shared, program, FITS_MIB, TOO_MUCH_MIB)
         self.cluster, self.directory, self.name = cluster, directory, kubelet.node
         self.cdi = kubelet.engine.specs
@@ -96,10 +97,20 @@ class ClaimNode(pods.QuotaPods, Node):
             "metadata": {"name": name},
             "spec": {"spec": {"devices": {"requests": requests, "config": list(config), **more}}}})
 
-    def make_pod(self, name, containers=("main",), **source):
+    def watch(self, out):
+        """A command that appends to the file `out` whenever a GPU's total memory changes."""
+        return ["/bin/sh", "-c", f"exec {self.watcher} >{self.shared}/{out}"]
+
+    def last(self, out):
+        """The last line of that file: a GPU's index, and its MiB."""
+        path = self.shared / out
+        lines = path.read_text().splitlines() if path.exists() else []
+        return lines[-1] if lines else None
+
+    def make_pod(self, name, containers=("main",), command=None, **source):
         """`source`: resourceClaimTemplateName or resourceClaimName."""
-        spec = self.kubelet.pod_spec({container: ({}, self.command(f"{name}.{container}")) for container in containers},
-                                     self.shared)
+        spec = self.kubelet.pod_spec(
+            {container: ({}, command or self.command(f"{name}.{container}")) for container in containers}, self.shared)
         for container in spec["containers"]:
             container["resources"] = {"claims": [{"name": "gpu"}]}
         # Who makes a node taints it; the controller that would take that away is not there.
@@ -228,6 +239,35 @@ def test_a_wrong_parameter_stands_in_the_pods_events(node):
     wait_until(lambda: any("onFull: 'pray': must be fail, wait or swap" in text for text in node.events_of("wrong")),
                what="the event")
     assert not node.tenants() and not node.specs()
+
+
+# ---- changes of a prepared claim ----
+
+def test_allot_set_on_a_claim(node, kubelet):
+    """A process that runs sees the new quota, and so does a pod that starts later with the same claim, even after restarts of
+    allotd and the kubelet, which then prepares the claim again. When the pods have ended, nothing is left."""
+    dra.make_claim(node.cluster, "changed", [dra.request(capacity={"memory": "10Gi", "cores": "20"})])
+    node.make_pod("first", resourceClaimName="changed", command=node.watch("first.watch"))
+    wait_until(lambda: node.last("first.watch") == "0 10240", what="the quota in the container")
+    name, = node.tenants()
+    node.set(name, "--memory", "30GiB", "--cores-limit", "70", "--priority", "9")
+    wait_until(lambda: node.last("first.watch") == "0 30720", what="the new quota in the container")
+    assert shares(node.tenants()[name]) == [(30 * GIB, 20, 70)] and node.tenants()[name]["priority"] == 9
+    was, registrations = node.identity("first"), node.registrations()
+    node.kill()
+    node.start()
+    kubelet.kill()
+    kubelet.launch()
+    wait_until(lambda: node.registrations() > registrations + 1, what="the kubelet's registration")
+    node.make_pod("second", resourceClaimName="changed")
+    assert node.wait_for("second") == [30 << 10]
+    tenant, = node.tenants().values()
+    assert shares(tenant) == [(30 * GIB, 20, 70)] and tenant["priority"] == 9 and len(tenant["processes"]) == 2
+    node.set(name, "--memory", "20GiB")
+    wait_until(lambda: node.last("first.watch") == "0 20480", what="a lower quota in the container")
+    assert node.identity("first") == was
+    node.kubelet.remove_pods("first", "second")
+    wait_until(lambda: not node.tenants() and not node.specs(), what="the end of the tenant")
 
 
 def test_the_kubelet_is_killed(node, kubelet):
