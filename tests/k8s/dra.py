@@ -3,10 +3,12 @@ gRPC's own library. It encodes and decodes messages by their field numbers (k8s.
 dra/v1), so that it shares no code with the tested driver."""
 
 import os
+import time
 import uuid
 
 from engines import field
 from kubelet import all_of, grpc, take_apart, text_of
+from machines import wait_until
 
 DRIVER = "gpu.allot.dev"
 API = "/apis/resource.k8s.io/v1"
@@ -16,10 +18,27 @@ if os.environ.get("ALLOT_KUBERNETES") == "newest":
     # Device taints are on by default from 1.36. Tests of them turn them on.
     GATES += ",DRADeviceTaints=false,DRADeviceTaintRules=false"
 PATIENCE = 20
+# A driver must have recovered this long after the end of a fault.
+RECOVERY_S = 10
 
 
 class Refused(Exception):
     """What a driver says of a claim."""
+
+
+class Recovery:
+    """Measures, from the end of a fault, when the driver works again. Each step is printed, and fails if it comes too late."""
+
+    def __init__(self, fault):
+        self.fault = fault
+        self.begun = time.monotonic()
+
+    def wait(self, step, condition):
+        found = wait_until(condition, 60, f"{step}, after {self.fault}")
+        seconds = time.monotonic() - self.begun
+        print(f"recovery from {self.fault}: {step} after {seconds:.2f} s")
+        assert seconds < RECOVERY_S, f"{step}, after {self.fault}"
+        return found
 
 
 class Driver:

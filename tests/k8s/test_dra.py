@@ -175,14 +175,6 @@ def test_registers(make_node):
     assert os.stat(node.socket).st_mode & 0o777 == 0o600
 
 
-def test_a_removed_socket_comes_back(make_node):
-    node = make_node()
-    begun = time.monotonic()
-    node.socket.unlink()
-    node.connect()
-    assert time.monotonic() - begun < 5
-
-
 # ---- slices ----
 
 def test_the_slices_tell_of_the_cards(make_node):
@@ -608,7 +600,7 @@ def test_killed_amid_calls(make_node):
 
 
 def test_how_long_a_prepare_takes(make_node):
-    """With 200 claims on a node of eight cards."""
+    """With 200 claims on a node of eight GPUs. On an idle machine, ALLOT_PREPARE_P99_MS=50 makes the test fail above that."""
     node = make_node(cards="h200x8")
     claims = [node.claim((i % 8, {"memory": "1Gi", "cores": "1"})) for i in range(200)]
     took = []
@@ -619,6 +611,7 @@ def test_how_long_a_prepare_takes(make_node):
     assert len(node.tenants()) == 200
     print(f"prepare, 0 to 200 claims: p50 {statistics.median(took):.1f} ms, p99 {sorted(took)[197]:.1f} ms; "
           f"of the last 50: p99 {sorted(took[150:])[-1]:.1f} ms")
+    assert sorted(took)[197] <= float(os.environ.get("ALLOT_PREPARE_P99_MS", "inf"))
     begun = time.monotonic()
     node.driver.unprepare(*claims)
     print(f"unprepare of all 200 in one call: {time.monotonic() - begun:.2f} s")

@@ -270,30 +270,52 @@ def test_allot_set_on_a_claim(node, kubelet):
     wait_until(lambda: not node.tenants() and not node.specs(), what="the end of the tenant")
 
 
+# ---- recoveries ----
+
+def prepares_anew(recovery, node, template):
+    """A pod that is made now gets a claim, and its tenant. It runs soon after."""
+    before = set(node.tenants())
+    node.make_pod("after", resourceClaimTemplateName=template)
+    recovery.wait("a new claim", lambda: set(node.tenants()) - before)
+    assert node.wait_for("after") == [10 << 10]
+
+
 def test_the_kubelet_is_killed(node, kubelet):
     node.make_template("kept", [dra.request(capacity={"memory": "10Gi"})])
     node.make_pod("before", resourceClaimTemplateName="kept")
     node.wait_for("before")
     was, registrations = node.identity("before"), node.registrations()
     kubelet.kill()
+    recovery = dra.Recovery("a kill of the kubelet")
     kubelet.launch()
-    wait_until(lambda: node.registrations() > registrations, what="the registration")
-    node.make_pod("after", resourceClaimTemplateName="kept")
-    assert node.wait_for("after") == [10 << 10]
+    recovery.wait("the registration", lambda: node.registrations() > registrations)
+    prepares_anew(recovery, node, "kept")
     assert node.identity("before") == was and len(node.tenants()) == 2
 
 
+def test_a_removed_socket(node):
+    node.make_template("cut", [dra.request(capacity={"memory": "10Gi"})])
+    registrations = node.registrations()
+    node.socket.unlink()
+    recovery = dra.Recovery("the removal of the driver's socket")
+    recovery.wait("the registration", lambda: node.registrations() > registrations)
+    prepares_anew(recovery, node, "cut")
+
+
 def test_the_daemon_is_killed(node):
-    """What runs goes on; what comes meanwhile waits."""
+    """The pod that runs goes on. A pod that is made meanwhile waits."""
     node.make_template("lasting", [dra.request(capacity={"memory": "10Gi"})])
     node.make_pod("before", resourceClaimTemplateName="lasting")
     node.wait_for("before")
     was = node.identity("before")
     node.kill()
     node.make_pod("meanwhile", resourceClaimTemplateName="lasting")
+    recovery = dra.Recovery("a kill of allotd")
     node.start()
+    recovery.wait("the registration", lambda: True)
+    prepares_anew(recovery, node, "lasting")
     assert node.wait_for("meanwhile") == [10 << 10]
-    assert node.identity("before") == was and len(node.tenants()) == 2
+    assert node.identity("before") == was and len(node.tenants()) == 3
 
 
 def test_churn(node):
