@@ -84,7 +84,7 @@ COMMANDS = [
     (["cordon", "9"], 1, "'9'", "available: 0"),
     (["cdi", "create", "a b"], 2, "'a b'", "use 1 to 63 letters"),
     (["cdi", "create", "taken"], 1, "'taken'", "choose another"),
-    (["cdi", "remove", "nobody"], 1, "'nobody'", "allot cdi list lists them"),
+    (["cdi", "remove", "nobody"], 1, "'nobody'", "allot cdi list shows the devices"),
     (["cdi", "create", "x", "--output", "/no/such"], 1, "/no/such", "with --output DIR"),
     (["set", "taken"], 2, "nothing to set", "write for example: allot set NAME"),
     (["set", "taken", "--memory", "4GiBB"], 2, "'4GiBB'", "write for example 4GiB"),

@@ -180,7 +180,7 @@ def test_a_tenant_has_one_instance_and_no_other_device(mig):
     for list_ in (f"{own},{other}", f"{small},{whole}", "0,3"):
         refused = mig.run("--gpu", list_, "--memory", "1GiB", "--", "true")
         assert refused.returncode == 125
-        assert "is a MIG instance" in refused.stderr and "may have only this one, and not 2" in refused.stderr
+        assert "is a MIG instance" in refused.stderr and "ask for this device only, not for 2 devices" in refused.stderr
     assert mig.run("--gpu", "2", "--memory", "1GiB", "--", "true").returncode == 0
 
 

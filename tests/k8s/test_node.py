@@ -170,7 +170,7 @@ def test_expired_watch_position_leads_to_a_new_list(cluster, daemon, proxy):
     cluster.restart_apiserver(between=lambda: cluster.compact(version))
     proxy.accept()
     wait_for_gpus(cluster, daemon)
-    assert "is too old: listed anew" in daemon.log
+    assert "is too old: the list is read again" in daemon.log
 
 
 def test_restarted_server_is_watched_again(cluster, daemon):

@@ -50,8 +50,8 @@ static int find_own(struct session *session, const json_t *request, struct claim
 		return r;
 	struct claim *claim = claims_find(session->node->claims, key.text);
 	if (!claim)
-		return error_set(err, ENOENT, "there is no device '%s': allot cdi list lists them",
-				 name);
+		return error_set(err, ENOENT,
+				 "there is no device '%s': allot cdi list shows the devices", name);
 	if (claim_terms(claim)->uid != session->uid && !session->is_admin)
 		return error_set(
 			err, EPERM,

@@ -203,8 +203,8 @@ static int check_instances(const struct tenant_terms *terms, struct error *err)
 		if (card->info.is_instance)
 			return error_set(
 				err, EINVAL,
-				"GPU %u (%s) is a MIG instance: CUDA shows a process no other "
-				"device beside it, so the tenant may have only this one, and not %u",
+				"GPU %u (%s) is a MIG instance: CUDA shows no other device to a "
+				"process that has one: ask for this device only, not for %u devices",
 				card->index, card->info.uuid_text, terms->device_count);
 	}
 	return 0;

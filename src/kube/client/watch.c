@@ -93,8 +93,8 @@ static void succeed(struct kube_watch *w, bool is_worth)
 static void expire(struct kube_watch *w)
 {
 	w->expired++;
-	log_debug("watch of %s: version %s is too old: listed anew", w->collection,
-		  w->version ? w->version : "of a page");
+	log_debug("watch of %s: the version %s is too old: the list is read again", w->collection,
+		  w->version ? w->version : "of the list's pages");
 	set_text(&w->version, NULL);
 	set_text(&w->page, NULL);
 	alarm_set(kube_client_reactor(w->client), &w->again,

@@ -23,8 +23,8 @@ CUresult hook_ctx_enable_peer(CUresult (*enable)(CUcontext, unsigned int), CUcon
 	if (swap_peers_enable(real_current_context(), device, peer))
 		swap_backing_set_peer_access(peer, device, true);
 	else
-		log_write("swap: too many pairs of contexts with peer access (1024): this context "
-			  "has no access to memory that is allocated from now on");
+		log_write("swap: at most 1024 pairs of contexts can have peer access: this context "
+			  "can't access memory of its peer that swap can move off the GPU");
 	return result;
 }
 

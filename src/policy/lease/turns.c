@@ -182,7 +182,7 @@ static void charge(struct turns *t, struct turns_process *own, uint64_t dt_ns)
 	}
 }
 
-/* Counts the idle time of a turn that ended by idleness. Returns true if turns are given up for it. */
+/* Adds to the turns' lost time. If idleness has now lost too much, gives turns up for a while and returns true. */
 static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 {
 	t->lost_ns += idle_ns + PASS_NS;

@@ -25,9 +25,9 @@ struct place_pool {
 };
 
 /*
- * Returns the best set of `count` cards, at least 1: all cards of given[], and others of from[]. given[] has at most `count`
- * cards, both together at least `count`. Examines all sets if they are at most sets_most. Of sets of equal cost, returns the
- * first in the order of indexes.
+ * Returns the best set of `count` cards (`count` is at least 1). The set contains all cards of given[], and its other cards
+ * are in from[]. given[] must not have more than `count` cards; given[] and from[] together must have enough. Examines all
+ * sets if their number is at most sets_most. Of sets of equal cost, returns the first in the order of indexes.
  */
 struct place_set place_best_set(const struct place_costs *costs, const struct place_pool *pool,
 				unsigned count, uint64_t sets_most);

@@ -4,9 +4,9 @@
 
 #define WINDOW_NS 250e6 /* time over which a share is measured */
 #define TOLERANCE 0.03  /* part of a guarantee; a smaller difference is not measurable */
-/* fraction of untried work above which the lengths of a member's work count as unknown */
+/* if more than this fraction of a member's recent work was never timed alone, its lengths count as unknown */
 #define UNTRIED_MOST 0.1
-/* a speed is averaged over about the last second in which no other member ran */
+/* the speed of a member is averaged over about the last second of its work alone: while no other member ran */
 #define ALONE_FADE_NS 1e9
 #define ALONE_KNOWN_NS 200e6        /* time alone after which a speed is known */
 #define ALONE_ENOUGH_NS 2e9         /* after this time alone, nothing more is learned */

@@ -196,12 +196,12 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	if (!json_array_size(sizes) || json_array_size(sizes) > ALTERNATIVES_MAX)
 		return error_set(
 			w->err, EINVAL,
-			"%.100s: the cluster's GPUs have %zu different sizes of memory, and a request in "
-			"percent is possible with 1 to %d: %s, by %.100s",
+			"%.100s: can't be used: the cluster's GPUs have %zu different sizes of memory, "
+			"and percentages need 1 to %d sizes: %s by %.100s",
 			resource, json_array_size(sizes), ALTERNATIVES_MAX,
 			json_array_size(sizes) ? "ask for MiB"
-					       : "are there ResourceSlices of " DRA_DRIVER
-						 "? Or ask for MiB",
+					       : "check that there are ResourceSlices of " DRA_DRIVER
+						 ", or ask for MiB",
 			w->terms->memory);
 	json_array_foreach((json_t *)sizes, i, size)
 	{

@@ -180,7 +180,7 @@ void judge_specs(const struct facts *facts, struct findings *f)
 					"%s mounts %s, which does not exist: containers with this device do not start",
 					s->path, s->missing),
 				s->is_ours
-					? "allot cdi list lists the devices; create this one again, or remove the file"
+					? "allot cdi list shows the devices; create this one again, or remove the file"
 					: "generate it again (nvidia-ctk cdi generate): the driver has changed since");
 		else
 			findings_add(f, FINDING_NOTE, "cdi", "%s: %u device%s", s->path, s->devices,

@@ -95,7 +95,7 @@ static struct kube_use use_of(const struct use_publisher *p, unsigned i)
 	struct kube_use use = {
 		.peak_pct = (unsigned)lround(card_use_peak(&card->use)),
 		.now_pct = (unsigned)lround(card_use_now(&card->use)),
-		/* Rounding down is safe: guarantees beyond held_pct count as used in full. */
+		/* Rounding down is safe: schedulers count the part of the guarantees above held_pct as used in full. */
 		.held_pct = (unsigned)card->held_pct,
 		.memory_mib = card->memory_bytes >> MIB_BITS
 	};

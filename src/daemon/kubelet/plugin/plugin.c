@@ -78,8 +78,8 @@ static int check_pods_words(const struct config *config, struct error *err)
 	if (!strcmp(config->kube_api, "off"))
 		return error_set(
 			err, EINVAL,
-			"kube_vocabulary = %s: kube_api must not be off: allotd reads from the "
-			"pods at the API server what their containers get",
+			"kube_vocabulary = %s: kube_api must not be off: only the API server "
+			"knows which parts of GPUs each container gets",
 			config->kube_vocabulary == KUBE_VOCABULARY_HAMI ? "hami" : "gpu-manager");
 	if (config->kube_vocabulary == KUBE_VOCABULARY_HAMI &&
 	    config->kube_split_count > SLICES_MAX_PER_CARD)

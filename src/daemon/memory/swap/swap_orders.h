@@ -37,8 +37,8 @@ struct swap_figures {
 };
 
 /*
- * Fills in swap_arena_bytes: the sum of the quotas unless the request has less; 0 without on_full "swap". Returns -EINVAL or
- * -ENOSPC; err then says what would be accepted.
+ * Sets swap_arena_bytes to the request's value, or to the sum of the quotas if that is less or nothing was requested; rounds
+ * it up. Without on_full "swap", it stays 0. Returns -EINVAL or -ENOSPC; err then says what would be accepted.
  */
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
 

@@ -76,8 +76,8 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * Returns true if the driver has freed the memory of `d`. Normally the card's used memory has then fallen by d->bytes. If
- * another process allocated meanwhile, it has not fallen; then the release shows in unlisted memory that has not grown.
+ * Returns true if the driver has freed the memory of `d`. Either of two signs is enough: the card's used memory has fallen by
+ * d->bytes, or its unlisted memory has not grown. The second sign works even if other processes allocated meanwhile.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {
