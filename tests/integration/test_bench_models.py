@@ -281,6 +281,7 @@ def test_three_trainings_at_once(tmp_path):
     assert got[0] > got[1] > got[2] > 5, output
 
 
+@pytest.mark.alone
 def test_a_job_over_two_gpus_beside_one_on_each(tmp_path):
     _, rows, output = bench(tmp_path, "ddp_half", "--seconds", "2", sim="h200x2")
     shares = [row["got"] for name, row in rows.items() if name.endswith("steps a second")]

@@ -411,7 +411,9 @@ def test_pause_fails_when_the_tenant_ends(machine, waiting):
     tenant, process, pausing = waiting
     os.kill(process, signal.SIGKILL)
     errors = pausing.communicate(timeout=20)[1]
-    assert pausing.returncode == 1 and "'a' has ended meanwhile" in errors, errors
+    # The tenant may outlive its only process for a moment, in which it has no memory to move.
+    assert (pausing.returncode == 1 and "'a' has ended meanwhile" in errors or
+            pausing.returncode == 0 and "'a': it has no memory on its GPUs" in errors), errors
     tenant.process.wait(timeout=10)
 
 

@@ -9,7 +9,7 @@ import pytest
 import dra
 from cluster import ADMIN_TOKEN, SCHEDULER_TOKEN
 from machines import BUILD, wait_until
-from test_dra import make_node, sharing_cluster  # noqa: F401
+from dra_node import make_node, sharing_cluster  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 

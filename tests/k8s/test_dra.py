@@ -1,13 +1,12 @@
 """allotd as the DRA driver gpu.allot.dev, with a real API server. The test allocates claims as a scheduler does, and calls the
 driver as a kubelet does, with gRPC's own library."""
 
+# ruff: noqa: F811
+
 import json
 import os
 import random
-import re
 import shutil
-import signal
-import socket
 import statistics
 import subprocess
 import threading
@@ -17,154 +16,19 @@ import pytest
 
 import dra
 import scrape
-from cluster import ALLOTD_DRA_RULES, ApiError, Cluster
-from daemon import Daemon
-from door import Door
+from cluster import ApiError
+from dra_node import GIB, MIB, make_node, shares, sharing_cluster   # noqa: F401
 from kubelet import Kubelet
-from machines import BUILD, wait_until
+from machines import wait_until
 from scrape import Page
 from test_node import REGISTER
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 
-MIB = 1 << 20
 KILLS = int(os.environ.get("ALLOT_KILLS", "10"))
-GIB = 1 << 30
 
 
-@pytest.fixture(scope="module")
-def sharing_cluster(programs, tmp_path_factory):
-    """One whose gate for shares of devices is on, as it is by default from Kubernetes 1.36."""
-    cluster = Cluster(programs, tmp_path_factory.mktemp("sharing"), dra.GATES, ALLOTD_DRA_RULES)
-    try:
-        cluster.start()
-        dra.make_class(cluster)
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-class Node:
-    are_published = False   # a slice for each GPU has been seen
-
-    def __init__(self, cluster, door, directory, name, settings="", **more):
-        self.cluster, self.directory, self.name = cluster, directory, name
-        self.uid = cluster.make_node(name)["metadata"]["uid"]
-        self.registry, self.cdi = directory / "registry", directory / "cdi"
-        self.registry.mkdir()
-        self.socket = self.registry / dra.SOCKET
-        self.daemon = Daemon(directory, cluster.kubeconfig(f"{name}.conf", door.port), name, is_private=False, settings=(
-            f"kube_dra = on\nkube_dra_dir = {self.registry}\nkube_cdi_dir = {self.cdi}\nstate_dir = {directory}/state\n"
-            f"watch_tasks = off\n{settings}"), **more)
-        self.driver = None
-        self.number = 0
-
-    def start(self):
-        self.daemon.start()
-        self.connect()
-        return self
-
-    def connect(self):
-        wait_until(lambda: self.socket.exists(), what="the driver's socket")
-        if self.driver:
-            self.driver.close()
-        self.driver = dra.Driver(self.socket)
-        wait_until(self.is_there, what="the driver")
-
-    def is_there(self):
-        assert self.daemon.is_alive(), self.daemon.log
-        try:
-            return self.driver.info()
-        except dra.grpc.RpcError:
-            return None
-
-    def ask(self, op, **more):
-        with socket.socket(socket.AF_UNIX) as s:
-            s.connect(str(self.daemon.run_dir / "allotd.sock"))
-            s.sendall(json.dumps({"version": 1, "op": op, **more}).encode() + b"\n")
-            return json.loads(s.makefile().readline())
-
-    def set(self, tenant, *options):
-        """allot set"""
-        subprocess.run([BUILD / "allot", "set", tenant, "--run-dir", self.daemon.run_dir, *options], check=True,
-                       capture_output=True, text=True, timeout=60)
-
-    def cards(self):
-        return self.ask("list")["devices"]
-
-    def tenants(self):
-        return {tenant["name"]: tenant for tenant in self.ask("list")["tenants"]}
-
-    def specs(self):
-        return sorted(path.name for path in self.cdi.iterdir()) if self.cdi.exists() else []
-
-    # ---- what is published ----
-
-    def slices(self):
-        """{GPU's name: its slice}, of those that are told of, and of those without devices."""
-        return {one["spec"]["pool"]["name"].split("/")[1]: one for one in dra.slices(self.cluster, self.name)}
-
-    def slice(self, index=0):
-        name = sorted(card["uuid"].lower() for card in self.cards())[index]
-        return wait_until(lambda: self.slices().get(name), what="the slice")
-
-    def devices(self):
-        if not self.are_published:
-            wait_until(lambda: len(self.slices()) == len(self.cards()), what="a slice for each GPU")
-            self.are_published = True
-        return {device["name"]: device for one in self.slices().values() for device in one["spec"].get("devices") or []}
-
-    def wait_devices(self, condition, what):
-        return wait_until(lambda: condition(found := self.devices()) and found, what=what)
-
-    # ---- claims ----
-
-    def claim(self, *results, config=(), name=None):
-        """One that is allocated. `results`: (number of the card, {capacity}) or (.., .., request)."""
-        self.number += 1
-        name = name or f"{self.name}-{self.number}"
-        names = sorted(card["uuid"].lower() for card in self.cards())
-        found = [dra.result(names[card], f"{self.name}/{names[card]}", *rest, **capacity) for card, capacity, *rest in results]
-        requests = sorted({one["request"].split("/")[0] for one in found})
-        claim = dra.make_claim(self.cluster, name, [dra.request(one) for one in requests], config)
-        return dra.allocate(self.cluster, claim, found, config)
-
-    def kill(self):
-        process = self.daemon.processes.pop()
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-
-
-@pytest.fixture
-def make_node(request, sharing_cluster, tmp_path):
-    made, doors = [], []
-
-    def make(settings="", cluster=sharing_cluster, **more):
-        """`more`: of the Daemon."""
-        name = re.sub("[^a-z0-9]+", "-", request.node.name.lower())[:40].strip("-")
-        doors.append(Door(cluster.port))
-        made.append(Node(cluster, doors[-1], tmp_path, name, settings, **more))
-        made[-1].door = doors[-1]
-        return made[-1].start()
-
-    yield make
-    for node in made:
-        alive = node.daemon.is_alive()
-        if node.driver:
-            node.driver.close()
-        node.daemon.stop()
-        assert alive, node.daemon.log
-    for door in doors:
-        door.close()
-
-
-def shares(tenant):
-    return [(device["memory_quota_bytes"], device["cores_pct"], device["cores_limit_pct"]) for device in tenant["devices"]]
-
-
-# ---- registration ----
-
-def test_registers(make_node):
+def test_the_driver_registers_with_the_kubelet(make_node):
     node = make_node()
     assert node.driver.info() == {"type": "DRAPlugin", "name": "gpu.allot.dev", "endpoint": "",
                                   "versions": ["v1.DRAPlugin", "v1beta1.DRAPlugin"]}
@@ -177,7 +41,7 @@ def test_registers(make_node):
 
 # ---- slices ----
 
-def test_the_slices_tell_of_the_cards(make_node):
+def test_slices_list_the_gpus(make_node):
     """One each, in a pool of its own: kube-scheduler 1.34 looks at no device of a slice but the first."""
     node = make_node()
     cards = {card["uuid"].lower(): card for card in node.cards()}
@@ -199,7 +63,7 @@ def test_the_slices_tell_of_the_cards(make_node):
         assert cores["value"] == "100" and cores["requestPolicy"]["default"] == "0"
 
 
-def test_the_slice_is_put_back(make_node):
+def test_a_changed_slice_is_restored(make_node):
     """What somebody else changes or removes; and a daemon that starts again writes nothing. One of a GPU that is gone is deleted."""
     node = make_node()
     node.wait_devices(lambda found: len(found) == 2, "the devices")
@@ -222,7 +86,7 @@ def test_the_slice_is_put_back(make_node):
     assert node.slice(1) == other
 
 
-def test_a_cordoned_card_is_not_told_of(make_node):
+def test_a_cordoned_gpu_is_not_listed(make_node):
     node = make_node()
     node.wait_devices(lambda found: len(found) == 2, "the devices")
     uuid = node.cards()[1]["uuid"]
@@ -235,7 +99,7 @@ def test_a_cordoned_card_is_not_told_of(make_node):
     node.wait_devices(lambda found: len(found) == 2, "its return")
 
 
-def test_a_cluster_without_shares(make_node, shared_cluster):
+def test_a_cluster_without_consumable_capacity(make_node, shared_cluster):
     """Its API server drops what it does not know: that is said, and a claim has a whole card."""
     node = make_node(cluster=shared_cluster)
     wait_until(lambda: "parts need the feature gate DRAConsumableCapacity" in node.daemon.log, what="the warning")
@@ -253,7 +117,7 @@ def test_a_cluster_without_shares(make_node, shared_cluster):
 # ---- claims ----
 
 @pytest.mark.parametrize("version", ["v1", "v1beta1"])
-def test_a_share_is_the_quota(make_node, version):
+def test_consumed_capacity_is_the_quota(make_node, version):
     node = make_node()
     driver = dra.Driver(node.socket, version)
     claim = node.claim((1, {"memory": "47Gi", "cores": "33"}))
@@ -623,12 +487,12 @@ def test_the_api_server_is_away(make_node):
     node = make_node()
     claim, late = node.claim((0, {"memory": "10Gi"})), node.claim((1, {"memory": "10Gi"}))
     node.driver.prepare(claim)
-    node.door.shut()
+    node.api.refuse()
     with pytest.raises(dra.Refused):
         node.driver.prepare(late)
     node.driver.unprepare(claim)
     assert not node.tenants() and not node.specs()
-    node.door.unshut()
+    node.api.accept()
     wait_until(lambda: not node.driver.try_prepare(late)[late["metadata"]["uid"]][1], what="the claim")
     assert len(node.tenants()) == 1
 

@@ -12,7 +12,7 @@ import dra
 from cluster import ADMIN_TOKEN, ALLOTD_TOKEN, CLAIM_MAKER_RULES, SCHEDULER_TOKEN, ApiError
 from machines import BUILD, wait_until
 from scheduler import Scheduler, review
-from test_dra import shares
+from dra_node import shares
 from test_dra_kubelet import FITS_MIB, MIB, TOO_MUCH_MIB, ClaimNode, cdi_engine, cluster, kubelet  # noqa: F401
 from test_webhook import CONFIGURATIONS, configuration
 

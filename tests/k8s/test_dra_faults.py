@@ -14,7 +14,7 @@ import pytest
 
 import dra
 from machines import wait_until
-from test_dra import GIB, make_node, shares, sharing_cluster  # noqa: F401
+from dra_node import GIB, make_node, shares, sharing_cluster  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 
@@ -160,13 +160,13 @@ def test_the_api_server_comes_back(make_node):  # noqa: F811
     node.wait_devices(lambda found: len(found) == 2, "the devices")
     claim = node.claim((0, {"memory": "10Gi"}))
     uuid = max(card["uuid"] for card in node.cards())
-    node.door.shut()
+    node.api.refuse()
     node.ask("cordon", uuid=uuid, cordoned=True)
     until = time.monotonic() + AWAY_S
     while time.monotonic() < until:
         assert not is_prepared(node, claim)
         time.sleep(0.2)
-    node.door.unshut()
+    node.api.accept()
     recovery = dra.Recovery(f"{AWAY_S} s without the API server")
     recovery.wait("a new claim", lambda: is_prepared(node, claim))
     recovery.wait("the slices", lambda: uuid.lower() not in node.devices())

@@ -14,7 +14,7 @@ from cluster import ALLOTD_DRA_RULES, Cluster
 from daemon import Daemon
 from held import compile_c, link_with_driver
 from machines import wait_until
-from test_dra import Node, shares
+from dra_node import Node, shares
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 

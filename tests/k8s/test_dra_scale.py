@@ -24,7 +24,7 @@ from node_agents import Server
 from scheduler import Scheduler
 from test_binding_rate import Agents
 from test_binding_rate import pod as pod_with_limits
-from test_dra import MIB, Node, shares
+from dra_node import MIB, Node, shares
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 

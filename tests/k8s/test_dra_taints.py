@@ -7,7 +7,7 @@ import pytest
 import dra
 from cluster import ALLOTD_DRA_RULES, Cluster
 from machines import wait_until
-from test_dra import make_node  # noqa: F401
+from dra_node import make_node  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 

@@ -154,7 +154,7 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 			if (*at != ',')
 				return error_set(
 					err, EINVAL,
-					"'%.40s': must have commas between its names, such as filter, bind",
+					"'%.40s': must be names with commas between them, such as filter, bind",
 					list);
 		}
 	*ret_verbs = found;
