@@ -19,7 +19,7 @@ static const struct option_row rows[] = {
 	TERMS_SHARE_ROWS(struct set_options, TERMS_CHANGED),
 	TERM(struct set_options, "--on-full", "fail|wait", option_choice, on_full,
 	     .offered = "fail wait",
-	     .help = "what to do when GPU memory is short. With fail, its\n"
+	     .help = "behaviour when GPU memory is short. With fail, its\n"
 		     "--memory is reserved, which is refused if it is not\n"
 		     "free. With wait, its allocations wait for free memory"),
 	TERMS_VIOLATION_ROW(struct set_options, TERMS_CHANGED),

@@ -1,0 +1,50 @@
+/* The request cordon. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "daemon/api/request_handlers.h"
+#include "daemon/api/session.h"
+#include "daemon/gpu/health/health.h"
+
+/* Finds the card that the request names by "index" or "uuid". */
+static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
+{
+	const char *text = NULL;
+	int64_t index = 0;
+	int r = json_read_string(request, "uuid", &text, err);
+	if (r < 0)
+		return r;
+	if (r > 0) {
+		*ret = node_find_card_text(node, text);
+		return *ret ? 0
+			    : error_set(err, ENODEV,
+					"uuid: '%.60s': no such GPU: allot ps lists them", text);
+	}
+	r = json_read_int(request, "index", 0, INT32_MAX, &index, err);
+	if (r <= 0)
+		return r < 0 ? r
+			     : error_set(err, EINVAL, "index or uuid: one of them must be given");
+	if (index >= node->card_count)
+		return error_set(err, ENODEV,
+				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
+				 node->card_count - 1);
+	*ret = &node->card[index];
+	return 0;
+}
+
+int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err)
+{
+	struct node *node = session->node;
+	struct card *card = NULL;
+	bool cordoned = true;
+	int r = find_card(node, request, &card, err);
+	if (r >= 0)
+		r = json_read_bool(request, "cordoned", &cordoned, err);
+	if (r < 0)
+		return r;
+	if (!session->is_admin && !node->is_private)
+		return error_set(err, EPERM,
+				 "GPU %u: only root and members of group allot may cordon it",
+				 card->index);
+	return cordon_set(node, card, cordoned, err);
+}
