@@ -210,6 +210,16 @@ class RealKubelet:
     def status(self, name):
         return self.cluster.pod(name)["status"]
 
+    def identity(self, name):
+        """Identifies the running containers of a pod: changes if one is started anew. What they write can be read before the
+        API server knows that they run, so this waits for it."""
+        def running():
+            found = self.status(name).get("containerStatuses", [])
+            return bool(found) and all("running" in one["state"] for one in found) and found
+
+        return [(one["containerID"], one["restartCount"], one["state"]["running"]["startedAt"])
+                for one in wait_until(running, what=f"the containers of {name} running")]
+
     def pods(self):
         found = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
         return [pod["metadata"]["name"] for pod in found if pod["spec"].get("nodeName") == self.node]

@@ -118,10 +118,6 @@ class ClaimNode(pods.QuotaPods, Node):
             **spec, "restartPolicy": "Never", "resourceClaims": [{"name": "gpu", **source}],
             "tolerations": [{"operator": "Exists"}]}})
 
-    def identity(self, name):
-        """Of what runs in a pod: changes when something is started anew."""
-        return [(one["containerID"], one["restartCount"]) for one in self.kubelet.status(name)["containerStatuses"]]
-
     def claim_of(self, name):
         found = self.kubelet.status(name).get("resourceClaimStatuses", [{}])
         return self.cluster.request("GET", dra.path_of(found[0]["resourceClaimName"]))
@@ -253,7 +249,7 @@ def test_allot_set_on_a_claim(node, kubelet):
     node.set(name, "--memory", "30GiB", "--cores-limit", "70", "--priority", "9")
     wait_until(lambda: node.last("first.watch") == "0 30720", what="the new quota in the container")
     assert shares(node.tenants()[name]) == [(30 * GIB, 20, 70)] and node.tenants()[name]["priority"] == 9
-    was, registrations = node.identity("first"), node.registrations()
+    was, registrations = node.kubelet.identity("first"), node.registrations()
     node.kill()
     node.start()
     kubelet.kill()
@@ -265,7 +261,7 @@ def test_allot_set_on_a_claim(node, kubelet):
     assert shares(tenant) == [(30 * GIB, 20, 70)] and tenant["priority"] == 9 and len(tenant["processes"]) == 2
     node.set(name, "--memory", "20GiB")
     wait_until(lambda: node.last("first.watch") == "0 20480", what="a lower quota in the container")
-    assert node.identity("first") == was
+    assert node.kubelet.identity("first") == was
     node.kubelet.remove_pods("first", "second")
     wait_until(lambda: not node.tenants() and not node.specs(), what="the end of the tenant")
 
@@ -284,13 +280,13 @@ def test_the_kubelet_is_killed(node, kubelet):
     node.make_template("kept", [dra.request(capacity={"memory": "10Gi"})])
     node.make_pod("before", resourceClaimTemplateName="kept")
     node.wait_for("before")
-    was, registrations = node.identity("before"), node.registrations()
+    was, registrations = node.kubelet.identity("before"), node.registrations()
     kubelet.kill()
     recovery = dra.Recovery("a kill of the kubelet")
     kubelet.launch()
     recovery.wait("the registration", lambda: node.registrations() > registrations)
     prepares_anew(recovery, node, "kept")
-    assert node.identity("before") == was and len(node.tenants()) == 2
+    assert node.kubelet.identity("before") == was and len(node.tenants()) == 2
 
 
 def test_a_removed_socket(node):
@@ -307,7 +303,7 @@ def test_the_daemon_is_killed(node):
     node.make_template("lasting", [dra.request(capacity={"memory": "10Gi"})])
     node.make_pod("before", resourceClaimTemplateName="lasting")
     node.wait_for("before")
-    was = node.identity("before")
+    was = node.kubelet.identity("before")
     node.kill()
     node.make_pod("meanwhile", resourceClaimTemplateName="lasting")
     recovery = dra.Recovery("a kill of allotd")
@@ -315,7 +311,7 @@ def test_the_daemon_is_killed(node):
     recovery.wait("the registration", lambda: True)
     prepares_anew(recovery, node, "lasting")
     assert node.wait_for("meanwhile") == [10 << 10]
-    assert node.identity("before") == was and len(node.tenants()) == 3
+    assert node.kubelet.identity("before") == was and len(node.tenants()) == 3
 
 
 def test_churn(node):

@@ -103,13 +103,6 @@ class Node(pods.QuotaPods):
     def limits(self, devices):
         return {pods.RESOURCE: devices}
 
-    def identity(self, name):
-        """Identifies the running containers of a pod: changes if one is restarted."""
-        status = self.kubelet.status(name)
-        assert status["phase"] == "Running", status
-        return [(one["containerID"], one["restartCount"], one["state"]["running"]["startedAt"])
-                for one in status["containerStatuses"]]
-
     def slices_mib(self, devices):
         return devices * min(self.gpus().values()) // GPU_SLICES // MIB
 
@@ -165,7 +158,7 @@ def test_unhealthy_gpu_is_not_allocatable(make_node):
     node = make_node()
     node.make_pod("before", main=1)
     node.wait_for("before")
-    was = node.identity("before")
+    was = node.kubelet.identity("before")
     begun = time.monotonic()
     node.ctl("lose", "1")
     wait_until(lambda: node.kubelet.allocatable() == GPU_SLICES, what="the loss of the GPU")
@@ -174,7 +167,7 @@ def test_unhealthy_gpu_is_not_allocatable(make_node):
     assert took < 5
     node.ctl("heal", "1")
     wait_until(lambda: node.kubelet.allocatable() == 2 * GPU_SLICES, what="the return of the GPU")
-    assert node.identity("before") == was
+    assert node.kubelet.identity("before") == was
 
 
 def test_pods_outlive_a_killed_kubelet(make_node, kubelet):
@@ -182,7 +175,7 @@ def test_pods_outlive_a_killed_kubelet(make_node, kubelet):
     node = make_node()
     node.make_pod("before", main=12)
     seen = node.wait_for("before")
-    was, tenants = node.identity("before"), node.tenants()
+    was, tenants = node.kubelet.identity("before"), node.tenants()
     registrations = node.registrations()
     kubelet.kill()
     kubelet.launch()
@@ -190,7 +183,7 @@ def test_pods_outlive_a_killed_kubelet(make_node, kubelet):
     node.make_pod("after", main=8)
     after = node.wait_for("after")
     assert sum(after) == node.slices_mib(8)
-    assert node.identity("before") == was and len(seen) == 2
+    assert node.kubelet.identity("before") == was and len(seen) == 2
     held = {tenant["id"]: tenant for tenant in node.tenants()}
     assert len(held) == 2
     for tenant in tenants:
@@ -219,14 +212,14 @@ def test_shares_of_slices_follow_their_pod(make_node, cluster):
     node.make_pod("live", {"main.allot.dev/memory": "20GiB"}, main=2, other=3)
     node.wait_for("live")
     node.wait_for("live", "other")
-    was = node.identity("live")
+    was = node.kubelet.identity("live")
     wait_for_shares(20 << 10, 20)
     annotate(other__cores="40", main__memory="25GiB")
     wait_for_shares(25 << 10, 20)
     wait_for_shares(node.slices_mib(3), 40)
     annotate(other__cores=None)
     wait_for_shares(node.slices_mib(3), 30)
-    assert node.identity("live") == was
+    assert node.kubelet.identity("live") == was
     node.kubelet.remove_pods("live")
     node.make_pod("next", main=2)
     assert node.wait_for("next") == [node.slices_mib(2)]
@@ -294,7 +287,7 @@ class PodChurn:
 
     def remember(self, name, mib):
         assert abs(sum(self.node.wait_for(name)) - mib) <= 1
-        self.expected[name] = (mib, self.node.identity(name))
+        self.expected[name] = (mib, self.node.kubelet.identity(name))
 
     def drop(self, name):
         self.node.kubelet.remove_pods(name)
@@ -322,7 +315,7 @@ class PodChurn:
         for uuid, mib in self.taken().items():
             assert mib <= self.gpus[uuid] // MIB, f"{uuid}: {mib} MiB promised"
         for name, (_, identity) in self.expected.items():
-            assert node.identity(name) == identity
+            assert node.kubelet.identity(name) == identity
 
         def held():
             return [tenant for tenant in node.tenants() if any(d["memory_used_bytes"] for d in tenant["devices"])]

@@ -135,7 +135,7 @@ def test_lost_gpu_and_killed_kubelet(make_node, kubelet):  # noqa: F811
     node = make_node()
     node.make_pod("before", main=(70, 40))
     node.wait_for("before")
-    was = node.identity("before")
+    was = node.kubelet.identity("before")
     gpu = next(iter(node.promised()["default.before.main"]))[0]
     lost = 1 - list(node.gpus()).index(gpu)
     node.ctl("lose", str(lost))
@@ -155,7 +155,7 @@ def test_lost_gpu_and_killed_kubelet(make_node, kubelet):  # noqa: F811
     node.wait_registered(registrations)
     node.make_pod("after", main=(80, 44))
     assert node.wait_for("after") == [44 * UNIT_MIB]
-    assert node.identity("before") == was
+    assert node.kubelet.identity("before") == was
     assert {device[0] for devices in node.promised().values() for device in devices} == set(node.gpus())
     assert "holds" not in node.daemon.log, node.daemon.log
 
