@@ -156,8 +156,11 @@ static int note_command(const struct session *session, const json_t *request, st
 	if (r < 0 || !is_command || !session->peer || session->pid <= 0)
 		return r;
 	/* Check the pidfd after reading the start time: if the caller has ended, its pid may be another process's. */
-	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
-	    !peer_is_alive(session->peer))
+	r = procfs_start_time(session->pid, &start_time);
+	if (r < 0 && r != -ESRCH)
+		return error_set_errno(err, -r, "\"command\": can't read /proc/%d/stat",
+				       session->pid);
+	if (r < 0 || !session->peer->confirmed || !peer_is_alive(session->peer))
 		return error_set(
 			err, ESRCH,
 			"\"command\": process %d, which sent this request, has ended: the process that runs the command must send it",

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -98,6 +100,25 @@ int procfs_start_time(int pid, uint64_t *ret_ticks)
 	if (state == 'Z' || state == 'X')
 		return -ESRCH;
 	*ret_ticks = start;
+	return 0;
+}
+
+int procfs_open_process(int pid, uint64_t start_time, int *ret_pidfd)
+{
+	struct pollfd ended = { .events = POLLIN };
+	uint64_t start_now;
+	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec */
+	int open_error = pidfd < 0 ? errno : 0;
+	/* Read after the pidfd was opened: if the start time matches, the pidfd is this process's. */
+	int r = procfs_start_time(pid, &start_now);
+	ended.fd = pidfd;
+	if (r == -ESRCH || (r >= 0 && start_now != start_time) ||
+	    (pidfd >= 0 && poll(&ended, 1, 0) > 0))
+		return -ESRCH;
+	if (pidfd < 0 || r < 0)
+		return pidfd < 0 ? -open_error : r;
+	*ret_pidfd = pidfd;
+	pidfd = -1;
 	return 0;
 }
 

@@ -16,6 +16,12 @@ int procfs_read(int pid, const char *name, char *text, size_t size);
  */
 int procfs_start_time(int pid, uint64_t *ret_ticks);
 
+/*
+ * Opens a pidfd (close-on-exec) of the process that has this pid and start time. Returns -ESRCH if that process has ended, or
+ * another -errno if it may live. The caller closes the pidfd.
+ */
+int procfs_open_process(int pid, uint64_t start_time, int *ret_pidfd);
+
 /* Returns the parent's pid; 0 if the process has no parent or is gone. */
 int procfs_parent(int pid);
 

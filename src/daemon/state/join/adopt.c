@@ -2,10 +2,8 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -99,31 +97,11 @@ static void old_process_died(void *data, uint32_t events)
 	tenant_end_if_unused(tenant);
 }
 
-/* Opens a pidfd. Returns -ESRCH if the process with this pid and start time has ended; another -errno if it may live. */
-static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
-{
-	struct pollfd ended = { .events = POLLIN };
-	uint64_t start_now;
-	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	int open_error = pidfd < 0 ? errno : 0;
-	/* Read after the pidfd was opened: if the start time matches, the pidfd is this process's. */
-	int r = procfs_start_time(pid, &start_now);
-	ended.fd = pidfd;
-	if (r == -ENOENT || r == -ESRCH || (r >= 0 && start_now != start_time) ||
-	    (pidfd >= 0 && poll(&ended, 1, 0) > 0))
-		return -ESRCH;
-	if (pidfd < 0 || r < 0)
-		return pidfd < 0 ? -open_error : r;
-	*ret_pidfd = pidfd;
-	pidfd = -1;
-	return 0;
-}
-
 /* Watches a process of the state file. Returns -ESRCH if it has ended; after another -errno it may live, and is not watched. */
 static int watch(struct tenant *tenant, struct old_process *old)
 {
 	old->pidfd = -1;
-	int r = open_process(old->pid, old->start_time, &old->pidfd);
+	int r = procfs_open_process(old->pid, old->start_time, &old->pidfd);
 	if (r >= 0)
 		r = loop_add(tenant->node->loop, old->pidfd, EPOLLIN, old_process_died, old,
 			     &old->source);
@@ -138,8 +116,8 @@ static int watch(struct tenant *tenant, struct old_process *old)
  */
 static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
 {
-	int r = state->command_pid ? open_process(state->command_pid, state->command_start,
-						  &tenant->command_pidfd)
+	int r = state->command_pid ? procfs_open_process(state->command_pid, state->command_start,
+							 &tenant->command_pidfd)
 				   : -ENOENT;
 	if (r < 0)
 		return r != -ESRCH;

@@ -29,8 +29,11 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		return error_set(err, EBADMSG,
 				 "the tenant's report in shared memory is corrupt, so no more "
 				 "processes may join the tenant: start a new one");
-	if (procfs_start_time(pid, &start_time) < 0 || !peer_is_alive(peer))
+	int r = procfs_start_time(pid, &start_time);
+	if (r == -ESRCH || !peer_is_alive(peer))
 		return error_set(err, ESRCH, "process %d has ended", pid);
+	if (r < 0)
+		return error_set_errno(err, -r, "can't read /proc/%d/stat", pid);
 	struct process *again = find_again(tenant, pid, previous_epoch);
 	if (again) {
 		*ret = again;
@@ -41,9 +44,9 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 	 * A process that an earlier daemon had registered, and that returns after the daemon's restart, may join even a retired
 	 * tenant: one that was removed and ends with its last process.
 	 */
-	int r = adopt_is_expected(tenant, pid) && previous_epoch != 0
-			? 0
-			: tenant_check_not_retired(tenant, err);
+	r = adopt_is_expected(tenant, pid) && previous_epoch != 0
+		    ? 0
+		    : tenant_check_not_retired(tenant, err);
 	if (r >= 0 && previous_epoch == 0)
 		r = space_check_process(tenant, err);
 	if (r < 0)

@@ -1,11 +1,9 @@
 #include "daemon/tasks/freezer/gpu_tasks.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -190,15 +188,8 @@ static void note_names(struct gpu_task *t)
 
 static int watch_end(struct gpu_task *t)
 {
-	uint64_t start_time;
-	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
-	if (t->pidfd < 0)
-		return -errno;
-	fcntl(t->pidfd, F_SETFD, FD_CLOEXEC);
-	/* If the start time differs, the pid was reused before the pidfd was opened. */
-	if (procfs_start_time(t->pid, &start_time) < 0 || start_time != t->start_time)
-		return -ESRCH;
-	return loop_add(t->tasks->loop, t->pidfd, EPOLLIN, process_ended, t, &t->source);
+	int r = procfs_open_process(t->pid, t->start_time, &t->pidfd);
+	return r < 0 ? r : loop_add(t->tasks->loop, t->pidfd, EPOLLIN, process_ended, t, &t->source);
 }
 
 int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool *ret_is_new)
@@ -223,6 +214,7 @@ int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool 
 	t->tasks = tasks;
 	t->pid = pid;
 	t->start_time = start_time;
+	t->pidfd = -1;
 	t->begun_ns = clock_now_ns();
 	t->begun_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	r = watch_end(t);

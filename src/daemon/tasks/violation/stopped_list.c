@@ -34,11 +34,8 @@ int stopped_list_write(const char *run_dir, const struct stopped_process *list, 
 
 static bool continue_process(const struct stopped_process *p)
 {
-	uint64_t start_time;
-	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	/* The start time is read after the pidfd was opened: if it matches, the pidfd is this process's. */
-	return pidfd >= 0 && procfs_start_time(p->pid, &start_time) >= 0 &&
-	       start_time == p->start_time &&
+	cleanup_fd int pidfd = -1;
+	return procfs_open_process(p->pid, p->start_time, &pidfd) >= 0 &&
 	       syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0) == 0;
 }
 

@@ -1,13 +1,12 @@
 #include "daemon/tasks/violation/suspects.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "daemon/util/procfs.h"
 
@@ -20,6 +19,15 @@ struct suspect *suspects_find(const struct violations *v, int pid)
 	return NULL;
 }
 
+static void note_failure(struct violations *v, int pid, int r)
+{
+	if (r == -ESRCH || v->is_unread_logged)
+		return;
+	v->is_unread_logged = true;
+	log_warning("process %d uses a GPU and can't be checked for violations: %s (logged once)",
+		    pid, r == -ENOSPC ? "too many processes are being checked" : strerror(-r));
+}
+
 struct suspect *suspects_get(struct violations *v, int pid)
 {
 	uint64_t start_time;
@@ -27,17 +35,18 @@ struct suspect *suspects_get(struct violations *v, int pid)
 	/* With an open pidfd this is still the same process: its pid cannot have been reused. */
 	if (s && s->source)
 		return s;
-	if (procfs_start_time(pid, &start_time) < 0)
-		return NULL;
-	if (s && s->start_time == start_time)
+	int r = procfs_start_time(pid, &start_time);
+	if (r >= 0 && s && s->start_time == start_time)
 		return s;
-	if (s)
+	if (s && (r >= 0 || r == -ESRCH))
 		suspects_remove(s);
-	if (v->count >= SUSPECTS_MOST)
+	if (r >= 0)
+		r = v->count < SUSPECTS_MOST ? 0 : -ENOSPC;
+	s = r >= 0 ? calloc(1, sizeof(*s)) : NULL;
+	if (!s) {
+		note_failure(v, pid, r < 0 ? r : -ENOMEM);
 		return NULL;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
+	}
 	*s = (struct suspect){ .violations = v, .pid = pid, .start_time = start_time, .pidfd = -1 };
 	if (procfs_read(pid, "comm", s->name, sizeof(s->name)) > 0)
 		s->name[strcspn(s->name, "\n")] = '\0';
@@ -59,17 +68,9 @@ static void process_ended(void *data, uint32_t events)
 
 int suspects_watch(struct suspect *s)
 {
-	uint64_t start_time;
 	if (s->source)
 		return 0;
-	s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-	if (s->pidfd < 0)
-		return -errno;
-	fcntl(s->pidfd, F_SETFD, FD_CLOEXEC);
-	/* If the start time differs, the pid was reused before the pidfd was opened. */
-	int r = procfs_start_time(s->pid, &start_time);
-	if (r >= 0 && start_time != s->start_time)
-		r = -ESRCH;
+	int r = procfs_open_process(s->pid, s->start_time, &s->pidfd);
 	if (r >= 0)
 		r = loop_add(s->violations->node->loop, s->pidfd, EPOLLIN, process_ended, s,
 			     &s->source);

@@ -54,13 +54,14 @@ struct violations {
 	/* this process is in the machine's pid namespace, so the driver's pids are valid here */
 	bool is_host;
 	bool is_failure_logged;
+	bool is_unread_logged;     /* a failure of suspects_get() is logged */
 	struct loop_source *timer; /* for offenders that were told to end and still run */
 	struct violations_figures figures;
 };
 
 /* Returns the suspect of that pid, or NULL. */
 struct suspect *suspects_find(const struct violations *v, int pid);
-/* Finds or makes the suspect. Returns NULL if the process is gone or there are SUSPECTS_MOST. */
+/* Finds or makes the suspect. Returns NULL if the process is gone, or after another failure, which it logs once. */
 struct suspect *suspects_get(struct violations *v, int pid);
 /* Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone, or another -errno. */
 int suspects_watch(struct suspect *s);

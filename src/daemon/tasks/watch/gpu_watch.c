@@ -94,11 +94,16 @@ static bool note_task(struct gpu_watch *w, int pid)
 	struct gpu_task *t;
 	bool is_new;
 	int r = pid == getpid() ? -ESRCH : gpu_tasks_add(w->tasks, pid, &t, &is_new);
-	if (r == -ENOSPC && !w->is_full_logged) {
-		w->is_full_logged = true;
-		log_warning("more than %d processes use GPUs at a time: further ones are not "
-			    "recorded (logged once)",
-			    GPU_TASKS_LIVE_MAX);
+	bool *is_logged = r == -ENOSPC ? &w->is_full_logged : &w->is_failure_logged;
+	if (r < 0 && r != -ESRCH && !*is_logged) {
+		*is_logged = true;
+		if (r == -ENOSPC)
+			log_warning("more than %d processes use GPUs at a time: further ones are "
+				    "not recorded (logged once)",
+				    GPU_TASKS_LIVE_MAX);
+		else
+			log_warning("process %d uses a GPU and can't be recorded: %s (logged once)",
+				    pid, strerror(-r));
 	}
 	if (r < 0)
 		return false;

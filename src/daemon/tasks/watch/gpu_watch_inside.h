@@ -17,7 +17,7 @@ struct gpu_watch {
 	uint64_t every_ns; /* interval of `timer` */
 	/* a census was read; tasks found before that are older than this daemon */
 	bool has_read;
-	bool is_full_logged;
+	bool is_full_logged, is_failure_logged;
 	bool foreign; /* some task may belong to no tenant */
 };
 
