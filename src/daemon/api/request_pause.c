@@ -117,9 +117,12 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
 	/* A process that bypassed the library may have outlived its tenant and still be frozen. Let it go on. */
+	int resumed = 0;
 	if (r > 0 && !paused && !p.is_poll && !node_find_tenant(session->node, name) &&
-	    session->is_admin && violations_resume(session->node->violations, name, true, err) > 0)
-		return 0;
+	    session->is_admin)
+		resumed = violations_resume(session->node->violations, name, true, err);
+	if (resumed)
+		return resumed < 0 ? resumed : 0;
 	/* The name may be a container's, which has no owner here, so only an administrator may pause it. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);

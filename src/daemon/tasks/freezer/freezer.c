@@ -415,11 +415,21 @@ int freezer_hold(struct freezer *f, struct gpu_container *c, enum freezer_hold w
 	return r;
 }
 
-void freezer_release(struct freezer *f, struct gpu_container *c, enum freezer_hold why)
+static int thaw_by_request(struct freezer *f, struct gpu_container *c, struct error *err)
+{
+	int r = thaw(f, c);
+	return r < 0 ? error_set(err, -r,
+				 "container %.*s can't be thawed and stays frozen: %s; allotd tries "
+				 "again, and allot tasks shows when it runs",
+				 CONTAINER_SHORT_ID, c->what.id, strerror(-r))
+		     : 0;
+}
+
+int freezer_release(struct freezer *f, struct gpu_container *c, enum freezer_hold why,
+		    struct error *err)
 {
 	set_holds(c, c->holds & ~(unsigned)why);
-	if (!c->holds && !freeze_is_held(&c->item))
-		thaw(f, c);
+	return c->holds || freeze_is_held(&c->item) ? 0 : thaw_by_request(f, c, err);
 }
 
 int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err)
@@ -431,12 +441,7 @@ int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err
 	set_holds(c, 0);
 	if (freeze_is_held(&c->item))
 		freeze_resume(&c->item, clock_now_ns());
-	int r = thaw(f, c);
-	return r < 0 ? error_set(err, -r,
-				 "container %.*s can't be thawed and stays frozen: %s; allotd tries "
-				 "again, and allot tasks shows when it runs",
-				 CONTAINER_SHORT_ID, c->what.id, strerror(-r))
-		     : 0;
+	return thaw_by_request(f, c, err);
 }
 
 struct freezer_figures freezer_figures(const struct freezer *f, uint64_t now_ns)

@@ -48,13 +48,13 @@ enum freezer_hold {
  */
 int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
 		 struct error *err);
-/* Ends the hold `why`. Thaws the container unless another hold remains, or the container waits for its turn to start. */
-void freezer_release(struct freezer *freezer, struct gpu_container *container,
-		     enum freezer_hold why);
 /*
- * Thaws a container by a user's request, whatever holds it. Returns -EALREADY if it is not frozen. If it cannot be thawed,
- * returns another -errno; freezer_read() then tries again.
+ * Ends the hold `why`. Thaws the container unless another hold remains, or the container waits for its turn to start. If it
+ * cannot be thawed, returns -errno; freezer_read() then tries again.
  */
+int freezer_release(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
+		    struct error *err);
+/* Thaws a container by a user's request, whatever holds it. Returns -EALREADY if it is not frozen; else as freezer_release(). */
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
 struct freezer_figures {

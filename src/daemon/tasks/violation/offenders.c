@@ -235,14 +235,16 @@ static bool is_held_for_other(const struct suspect *s)
 	return false;
 }
 
-void offenders_resume(struct suspect *s)
+int offenders_resume(struct suspect *s, struct error *err)
 {
+	int r = 0;
 	if (s->container[0] && !is_held_for_other(s))
-		gpu_watch_release(s->violations->node->watch, s->container);
+		r = gpu_watch_release(s->violations->node->watch, s->container, err);
 	s->container[0] = '\0';
 	if (s->is_stopped)
 		send_signal(s, SIGCONT);
 	s->is_stopped = false;
+	return r;
 }
 
 const char *offenders_action(const struct suspect *s)

@@ -61,7 +61,7 @@ static void process_ended(void *data, uint32_t events)
 {
 	struct suspect *s = data;
 	struct violations *v = s->violations;
-	offenders_resume(s);
+	offenders_resume(s, NULL);
 	suspects_remove(s);
 	offenders_write_list(v);
 }

@@ -70,8 +70,11 @@ void suspects_remove(struct suspect *s);
 
 /* Takes the action that is due against each offender. */
 void offenders_act(struct violations *v);
-/* Lets the process continue if it was frozen or stopped. Its container stays frozen if it is frozen for another suspect too. */
-void offenders_resume(struct suspect *s);
+/*
+ * Lets the process continue if it was frozen or stopped. Its container stays frozen if it is frozen for another suspect too.
+ * Returns -errno if the container cannot be thawed yet.
+ */
+int offenders_resume(struct suspect *s, struct error *err);
 /* Saves which processes are stopped, for the next daemon. */
 void offenders_write_list(struct violations *v);
 /* Returns the last action: "reported", "frozen", "stopped", "ending" or "resumed". */

@@ -220,7 +220,7 @@ static void forgive_registered(struct suspect *s)
 		    "tenant '%s': process %d (%s) has registered with the library, and is no "
 		    "offender any more",
 		    s->tenant, s->pid, s->name);
-	offenders_resume(s);
+	offenders_resume(s, NULL);
 	s->is_offender = false;
 	offenders_write_list(s->violations);
 }
@@ -282,7 +282,7 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 {
 	struct suspect *s;
 	bool is_settings = v->node->config.on_violation != ON_VIOLATION_REPORT;
-	int count = 0;
+	int count = 0, failed = 0;
 	TAILQ_FOREACH(s, &v->list, link) {
 		if (!s->is_offender || strcmp(s->tenant, tenant) ||
 		    !(s->container[0] || s->is_stopped))
@@ -294,16 +294,18 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 				"frozen for that: only root and members of group allot may let it "
 				"go on",
 				s->pid, s->name, tenant);
-		offenders_resume(s);
+		int r = offenders_resume(s, err);
+		failed = r < 0 ? r : failed;
 		s->is_pardoned = true;
 		offenders_note(s, "resumed");
 		count++;
-		log_info_of(s->log_key, "tenant '%s': process %d (%s) goes on by request",
-			    s->tenant, s->pid, s->name);
+		if (r >= 0)
+			log_info_of(s->log_key, "tenant '%s': process %d (%s) goes on by request",
+				    s->tenant, s->pid, s->name);
 	}
 	if (count)
 		offenders_write_list(v);
-	return count;
+	return failed < 0 ? failed : count;
 }
 
 /* ---- getters ---- */
@@ -378,7 +380,7 @@ struct violations *violations_stop(struct violations *v)
 	if (!v)
 		return NULL;
 	while ((s = TAILQ_FIRST(&v->list))) {
-		offenders_resume(s);
+		offenders_resume(s, NULL);
 		suspects_remove(s);
 	}
 	offenders_write_list(v);

@@ -45,8 +45,8 @@ void violations_note_over(struct violations *violations, struct tenant *tenant, 
 bool violations_has_open(const struct node *node);
 
 /*
- * Lets a tenant's offenders continue for good, even after the tenant's end. Returns their number, or -EPERM if the settings
- * demand the action, which only an administrator may undo.
+ * Lets a tenant's offenders continue for good, even after the tenant's end. Returns their number, -EPERM if the settings
+ * demand the action, which only an administrator may undo, or another -errno if a container cannot be thawed yet.
  */
 int violations_resume(struct violations *violations, const char *tenant, bool is_admin,
 		      struct error *err);

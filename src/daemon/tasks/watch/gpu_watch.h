@@ -54,8 +54,11 @@ int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MA
 		   struct error *err);
 /* Returns true if gpu_watch_hold() still keeps the container frozen. A user may have resumed it. */
 bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
-/* Undoes gpu_watch_hold(). The container stays frozen if a user has paused it, too. */
-void gpu_watch_release(struct gpu_watch *watch, const char *id);
+/*
+ * Undoes gpu_watch_hold(). The container stays frozen if a user has paused it, too. If it cannot be thawed, returns -errno, and
+ * allotd tries again.
+ */
+int gpu_watch_release(struct gpu_watch *watch, const char *id, struct error *err);
 /* Returns true if the process's container is off its GPUs or moving. `watch` may be NULL. */
 bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
 

@@ -31,11 +31,10 @@ bool gpu_watch_is_held(const struct gpu_watch *w, const char *id)
 	return c && c->is_frozen && (c->holds & FREEZER_VIOLATION);
 }
 
-void gpu_watch_release(struct gpu_watch *w, const char *id)
+int gpu_watch_release(struct gpu_watch *w, const char *id, struct error *err)
 {
 	struct gpu_container *c = gpu_tasks_find_id(w->tasks, id);
-	if (c)
-		freezer_release(w->freezer, c, FREEZER_VIOLATION);
+	return c ? freezer_release(w->freezer, c, FREEZER_VIOLATION, err) : 0;
 }
 
 bool gpu_watch_is_away(const struct gpu_watch *w, int pid)

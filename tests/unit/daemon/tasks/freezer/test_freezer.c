@@ -209,7 +209,7 @@ static void test_two_reasons(void **state)
 	}
 	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_PAUSED, &err), 0);
 	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
-	freezer_release(s->freezer, s->container, FREEZER_VIOLATION);
+	assert_int_equal(freezer_release(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
 	assert_string_equal(freezer_state_name(s->container), "paused");
 	assert_int_equal(cgroup_wait_frozen(&c.cgroup, 5000), 1);
 	assert_int_equal(freezer_resume(s->freezer, s->container, &err), 0);
@@ -223,7 +223,7 @@ static void test_two_reasons(void **state)
 	freezer_task_begun(s->freezer, s->task, 1, false);
 	read_cards(s, GIB);
 	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
-	freezer_release(s->freezer, s->container, FREEZER_VIOLATION);
+	assert_int_equal(freezer_release(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
 	assert_string_equal(freezer_state_name(s->container), "waiting");
 	assert_int_equal(cgroup_wait_frozen(&c.cgroup, 5000), 1);
 	read_cards(s, 3 * GIB);
@@ -244,6 +244,9 @@ static void test_a_failed_thaw_is_tried_again(void **state)
 	assert_int_equal(freezer_resume(s->freezer, c, &err), -ENOTDIR);
 	assert_non_null(strstr(err.text, "stays frozen"));
 	assert_string_equal(freezer_state_name(c), "paused");
+	err = (struct error){ 0 };
+	assert_int_equal(freezer_release(s->freezer, c, FREEZER_VIOLATION, &err), -ENOTDIR);
+	assert_non_null(strstr(err.text, "stays frozen"));
 	read_cards(s, GIB);
 	assert_true(c->is_frozen);
 	strcpy(c->cgroup.dir, s->dir); /* as after the container's end */
