@@ -16,7 +16,7 @@
 
 /* Longest time from a control daemon's start until set_ready(). A faulty card takes long. */
 #define START_NS (60 * NSEC_PER_SEC)
-#define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command that only asks */
+#define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command to the control daemon */
 /* How often the control daemon is asked whether it answers. */
 #define CHECK_NS (10 * NSEC_PER_SEC)
 /* longest time that killed processes may take to end; then the group fails */

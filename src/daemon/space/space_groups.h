@@ -23,7 +23,7 @@ struct space_figures {
  */
 int space_open(struct node *node, struct error *err);
 void space_sweep(struct node *node);
-/* Call before the daemon ends: groups of tenants that are removed from now on run on for the next daemon. */
+/* Call before the daemon ends: afterwards, the group of a removed tenant keeps running for the next daemon. */
 void space_keep_groups_running(struct node *node);
 void space_close(struct node *node);
 

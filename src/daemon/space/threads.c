@@ -16,7 +16,7 @@ struct mps_threads mps_threads_for(double limit_pct, unsigned sms)
 		return (struct mps_threads){ limit_pct, limit_pct };
 	if (wanted >= sms)
 		return (struct mps_threads){ 100, 100 };
-	/* Give MPS a whole percentage, if it rounds one down to this number of SMs. */
+	/* With at most 100 pairs of SMs, a whole percentage suffices: MPS rounds it down to a pair. */
 	return (struct mps_threads){ .pct = sms <= PAIR * 100 ? ceil(100 * wanted / sms)
 							      : ceil(10000 * wanted / sms) / 100,
 				     .part_pct = 100 * wanted / sms };

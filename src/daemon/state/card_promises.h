@@ -15,7 +15,7 @@ struct tenant;
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);
-/* Like node_promised(), but sums only the tenants that would run at the same time as one for claim `key`. */
+/* Like node_promised(), but sums only the tenants that would run at the same time as a tenant made for claim `key`. */
 struct promise_card node_promised_beside(struct node *node, const struct card *card,
 					 const char *key);
 

@@ -42,8 +42,8 @@ static struct stored_fd *find(struct fd_store *s, uint64_t key)
 }
 
 /*
- * Returns true if closing the descriptor cannot block. A tenant's own file system (FUSE) can block close() and stat(); statx()
- * is called so that it does not ask the file system.
+ * Returns true if closing the descriptor cannot block. A tenant's own file system (FUSE) can block close() and stat().
+ * AT_STATX_DONT_SYNC makes statx() answer without asking the file system.
  */
 static bool has_nonblocking_close(int fd)
 {

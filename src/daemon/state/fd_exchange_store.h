@@ -28,5 +28,5 @@ int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int 
 /* Returns the descriptor, which the store still owns, and the reported size; -ENOENT if there is none. */
 int fd_store_get(const struct fd_store *s, uint64_t key, uint64_t *ret_bytes);
 
-/* Closes what process `pid` put under the key; all that it put if `key` is 0. */
+/* Closes the descriptor that process `pid` put under the key; if `key` is 0, all that this process put. */
 void fd_store_delete(struct fd_store *s, int pid, uint64_t key);

@@ -16,7 +16,7 @@
 #define MIB (UINT64_C(1) << 20)
 /* A figure below 1/8 of the configured context size is no whole context. */
 #define CONTEXT_LEAST_PART 8
-/* growth of unnamed memory by less than this waits for the next periodic census; more growth brings one forward */
+/* growth of a process's unnamed memory (allocated by no call) that brings the next census forward */
 #define UNNAMED_STEP_BYTES (2 * MIB)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -36,8 +36,8 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 
 /*
  * Learns the cost of a context from NVML, because tenants can write their ledgers. A process with a context holds at least the
- * context, so the smallest figure is an upper bound. While a context is being created, the figure is smaller, so the process
- * must have allocated or launched, with a stable figure. MPS clients do not count: their contexts are smaller.
+ * context, so the smallest figure is an upper bound. While a context is being created, the figure is smaller. So a figure
+ * counts only if it is stable and the process has allocated or launched. MPS clients do not count: their contexts are smaller.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -84,7 +84,7 @@ static uint64_t ledger_most(struct process *p, unsigned device)
 
 /*
  * Publishes the unnamed bytes (allocated by no call) to the library, which counts them. They replace fresh_bytes, which the
- * library measured before this census. If the library changed fresh_bytes since, the next census decides.
+ * library measured before this census. If the library has changed fresh_bytes since, leaves this to the next census.
  */
 static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
 {
@@ -338,7 +338,7 @@ void census_count_foreign(struct node *node, struct card *card, const struct cen
 	bool are_listed;
 	uint64_t foreign = 0;
 	uint64_t known = sum_known(node, card, seen, &are_listed) + drain_bytes(card);
-	/* Prefer the list: the difference below is wrong if a tenant allocates or frees during the reading. */
+	/* Prefer NVML's list of processes: the difference below is wrong if a tenant allocates or frees during the reading. */
 	if (!(seen->processes_known && are_listed && sum_foreign(node, card, seen, &foreign)) &&
 	    seen->memory_known)
 		foreign = seen->memory.used_bytes > known ? seen->memory.used_bytes - known : 0;

@@ -112,7 +112,7 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		return 0;
 	}
 	/*
-	 * Replace a claim with other terms: an earlier call made it, but the answer was lost, and the scheduler has chosen
+	 * Replace a claim whose terms differ: an earlier call made it, but the answer was lost, and the scheduler has chosen
 	 * again. Also replace a claim that is parked (has no tenant).
 	 */
 	if (claim && allocate_is_in_use(claim))

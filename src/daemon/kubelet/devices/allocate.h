@@ -9,12 +9,12 @@
 #include "daemon/containers/claims/injection.h"
 #include "daemon/kubelet/devices/slices.h"
 
-/* Prefix of the key of a claim made by slices. The name of the claim's first slice follows. */
+/* Prefix of the key of a claim made from slices. The name of the claim's first slice follows. */
 #define ALLOCATE_KEY "slices/"
 
 /*
  * Allocates one container's slices. Reuses a claim with exactly these slices if no process lives in it. Releases any other
- * claim made by slices that has one of the slices, since the kubelet considers the slice free; returns -EBUSY if a process
+ * claim made from slices that has one of the slices, since the kubelet considers the slice free; returns -EBUSY if a process
  * lives in that claim. *ret_new_claim: the claim, if it was made for this call; NULL if it was there before. The caller owns
  * *ret_injection. After an error nothing is allocated and the outputs are unchanged. Other errors: claims_allocate(),
  * injection_make().
@@ -33,10 +33,10 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 /* Returns the request's entry for the card, adding one if needed; NULL if the request has REGION_MAX_DEVICES cards already. */
 struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card);
 
-/* Returns true if the claim was made by slices and has one of the slices in `set`. */
+/* Returns true if the claim was made from slices and has one of the slices in `set`. */
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);
-/* Returns true if the claim was made by slices: its key begins with ALLOCATE_KEY. */
+/* Returns true if the claim was made from slices: its key begins with ALLOCATE_KEY. */
 bool allocate_is_own_claim(const struct claim *claim);
 
 /* Returns true if a process lives in the claim. Processes that an earlier daemon knew count even before they reconnect. */

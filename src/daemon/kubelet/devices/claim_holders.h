@@ -1,5 +1,5 @@
 /*
- * The holder of a claim is the container that uses it. Records the holders of claims made by slices (slices.h). Allocate does
+ * The holder of a claim is the container that uses it. Records the holders of claims made from slices (slices.h). Allocate does
  * not name the container, but the kubelet's list of pod resources does (pod_resources.h). A holder is recorded only if its
  * slices are exactly the claim's, and forgotten when a later list does not name it. Main thread only.
  */
@@ -24,7 +24,7 @@ struct claim_holders *claim_holders_free(struct claim_holders *holders);
  */
 void claim_holders_note(struct claim_holders *holders, const struct claim *claim,
 			const struct pod_holder *holder, uint64_t answer);
-/* Forgets the holders that list number `answer` did not name. Call after claim_holders_note() for all that it named. */
+/* Forgets the holders that list number `answer` did not name. First call claim_holders_note() for each holder in that list. */
 void claim_holders_end(struct claim_holders *holders, uint64_t answer);
 
 /*

@@ -31,7 +31,8 @@ bool dra_key_parse(const char *key, struct dra_key *ret);
 void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 
 /*
- * Return whether the tenant was, or was not, made for a ResourceClaim. The cluster's scheduler counts only tenants that were.
+ * dra_key_is_of() returns whether the tenant was made for a ResourceClaim, dra_key_is_not_of() the opposite. The cluster's
+ * scheduler counts only tenants of ResourceClaims.
  */
 bool dra_key_is_of(const struct tenant *tenant);
 bool dra_key_is_not_of(const struct tenant *tenant);

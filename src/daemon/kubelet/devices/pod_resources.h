@@ -34,11 +34,11 @@ struct pod_holder {
 };
 typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder);
 /*
- * Calls `each` for every holder. Returns false if the last answer is older than a minute or memory is out; `each` may have
- * been called for some.
+ * Calls `each` for every holder. Returns false if the last answer is older than a minute, or out of memory; `each` may then
+ * have been called for some holders.
  */
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data);
-/* Returns the number of answers so far. The list of pod_resources_each() changes only when this does. */
+/* Returns the number of answers so far. While it stays equal, pod_resources_each() visits the same list. */
 uint64_t pod_resources_answers(struct pod_resources *p);
 /*
  * Returns when the last answer was requested, as clock_now_ns(); 0: none. The answer includes everything that happened before

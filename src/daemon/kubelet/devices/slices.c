@@ -111,9 +111,10 @@ static void take(const struct slices *slices, const struct slice_set *available,
 }
 
 /*
- * Chooses the next card to take slices from: of the cards from which `taken` has slices already, the one with the fewest left;
- * else, of the cards with at least `wanted` slices left, the one with the fewest; else the card with the most left, so that few
- * cards are needed.
+ * Chooses the next card to take slices from, so that few cards are needed. In order of preference:
+ * 1. a card from which `taken` already has slices; of several, the card with the fewest left
+ * 2. a card with at least `wanted` slices left; of several, the card with the fewest left
+ * 3. the card with the most slices left
  */
 static unsigned choose(const struct slices *slices, const struct slice_set *available,
 		       const struct slice_set *taken, unsigned wanted)

@@ -28,7 +28,7 @@ bool slices_can_name(const char *uuid);
 void slice_format(const struct slices *slices, unsigned card, unsigned number,
 		  char ret_id[SLICE_ID_MAX]);
 
-/* Parses a slice's name. Returns -EINVAL, with what a right name looks like, if it is none of these slices. */
+/* Parses a slice's name. Returns -EINVAL if it names none of these slices; `err` then shows what a name looks like. */
 int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		unsigned *ret_number, struct error *err);
 

@@ -6,7 +6,7 @@
 
 #include "daemon/kubelet/devices/slices.h"
 
-/* four digits of a unit's name: 2.4 TiB; memory beyond that is not offered */
+/* the largest number of four digits, for the names of units; a card's memory beyond 2.4 TiB is not offered */
 #define UNITS_MAX_PER_CARD 9999
 
 struct units {

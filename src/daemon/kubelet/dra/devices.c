@@ -68,8 +68,8 @@ static uint64_t counted_bytes(struct tenant *tenant, unsigned device)
 }
 
 /*
- * Adds the memory and cores of the card by which tenants of ResourceClaims now exceed what their ResourceClaims ask for,
- * because `allot set` has raised them. The cluster's scheduler does not know of that.
+ * Adds the card's memory and cores that `allot set` gave to tenants of ResourceClaims beyond what their ResourceClaims ask
+ * for. The cluster's scheduler does not know of these.
  */
 static void add_raises(struct node *node, const struct card *card, uint64_t *bytes,
 		       double *cores_pct)

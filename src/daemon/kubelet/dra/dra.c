@@ -64,7 +64,7 @@ int dra_check(const struct config *config, struct error *err)
 
 /* ---- registration ---- */
 
-/* Logs `why`, unless it was logged last. If `why` is NULL, the failure is over, so even an equal one is logged next time. */
+/* Logs `why`, unless it equals the last logged text. If `why` is NULL, the failure is over, so the next one is logged. */
 static void log_failure(struct dra *dra, const char *what, const char *why)
 {
 	if (why && (!dra->logged_error || strcmp(dra->logged_error, why) != 0))

@@ -1,5 +1,6 @@
 /*
- * Converts the kubelet's messages to a DRA driver to plain data and back. The caller owns the results. Pure, but allocates.
+ * Converts between plain data and the messages that the kubelet exchanges with a DRA driver. The caller owns the results.
+ * Pure, but allocates.
  */
 #pragma once
 

@@ -301,7 +301,7 @@ void dra_prepare_end(struct dra *dra)
 
 /* ---- unprepare ---- */
 
-/* Makes prepare calls fail that still wait for this claim, so that none makes the claim after it was unprepared. */
+/* Fails the prepare calls that still wait for this claim, so that none makes the claim after the kubelet unprepared it. */
 static void give_up(struct dra *dra, const char *uid)
 {
 	struct preparation *p;
@@ -313,8 +313,8 @@ static void give_up(struct dra *dra, const char *uid)
 }
 
 /*
- * Releases the claim, then removes its CDI spec. If that fails, the kubelet calls again, so a claim that is already gone is no
- * error.
+ * Releases the claim, then removes its CDI spec. If the removal fails, the kubelet calls again, so a claim that is already gone
+ * is no error.
  */
 static int release(struct dra *dra, const struct dra_name *name, struct error *err)
 {

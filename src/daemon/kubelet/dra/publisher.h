@@ -1,8 +1,8 @@
 /*
- * Publishes one ResourceSlice per GPU of this node at the API server: creates the slice, rewrites it (with the pool's next
- * generation) when the GPU's health, its cordon, or the memory or cores left for claims change, deletes it, and reverts changes
- * by others. The Node object owns the slices, so they are deleted with it. A GPU that is cordoned or unhealthy has a taint; if
- * the server drops taints (feature gate DRADeviceTaints off), the GPU's slice has no device instead. Main thread only.
+ * Publishes one ResourceSlice per GPU of this node at the API server. Rewrites the slice (with the pool's next generation) when
+ * the GPU's health, its cordon, or the memory or cores left for claims change. Deletes it when the GPU is gone, and reverts
+ * changes by others. The Node object owns the slices, so they are deleted with it. A GPU that is cordoned or unhealthy has a
+ * taint; if the server drops taints (feature gate DRADeviceTaints off), the GPU's slice has no device. Main thread only.
  */
 #pragma once
 

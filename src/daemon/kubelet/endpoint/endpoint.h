@@ -49,7 +49,7 @@ struct endpoint {
 	unsigned watcher_count;
 };
 
-/* Checks the socket's path. Returns -EINVAL, with what would be right, if it is too long. Pure. */
+/* Checks the socket's path. Returns -EINVAL if it is too long; `err` then says what would be right. Pure. */
 int endpoint_check(const char *dir, const char *resource, struct error *err);
 
 /* Watches the kubelet's directory `dir`, which must stay valid. Call endpoint_stop() also after an error. */

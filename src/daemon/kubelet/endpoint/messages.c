@@ -122,7 +122,7 @@ static size_t set_count(const struct slices *slices, const struct slice_set *set
 	return count;
 }
 
-/* Writes the names of the set's slices into `ids`, to which list[*n] and the entries after it point. */
+/* Writes the names of the set's slices into `ids`, and appends a pointer to each name to `list`, which has *n entries. */
 static void name_set(const struct slices *slices, const struct slice_set *set, char *ids,
 		     char **list, size_t *n)
 {

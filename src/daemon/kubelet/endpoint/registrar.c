@@ -27,7 +27,7 @@ struct registrar {
 	size_t request_size;
 	int stop_fd; /* becomes readable when the thread must stop */
 	/* guarded by the worker's lock: */
-	/* incremented by registrar_register() and registrar_reset(); the result of a call begun before that is ignored */
+	/* incremented by registrar_register() and registrar_reset(), so that the results of earlier calls are ignored */
 	uint64_t wants;
 	bool is_wanted;
 	uint64_t since_ns;
@@ -62,7 +62,7 @@ static int call(struct registrar *r, struct error *err)
 	return 0;
 }
 
-/* Logs the failure unless it was logged last, since the call is retried. */
+/* Logs the failure unless it equals the last logged one, since the call is retried. */
 static void log_failure(struct registrar *r, const struct error *err)
 {
 	if (!strcmp(r->logged_error, err->text))

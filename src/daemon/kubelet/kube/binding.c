@@ -77,7 +77,7 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/* Removes the container's shares from to-allocate. Returns -ESTALE if those are not there exactly. */
+/* Removes the container's shares from the annotation to-allocate. Returns -ESTALE if the annotation has other shares for it. */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);

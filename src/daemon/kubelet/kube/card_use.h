@@ -1,6 +1,6 @@
 /*
- * How much of a card's time was used in the last minutes, from which a scheduler chooses a card: the peak, which short lulls
- * do not lower, and the recent average. No I/O, no clock; not thread safe.
+ * How much of a card's time was used in the last minutes, so that a scheduler can choose a card. Gives the peak, which short
+ * lulls do not lower, and the recent average. No I/O, no clock; not thread safe.
  *
  *     samples:  |.|.|.|.|.|.|.|.|.|.|    each is a sixtieth of the window, newest last
  *                             '-----'    now: average of the last fifth
@@ -26,9 +26,9 @@ double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * card_use_must_publish() returns true if the use has changed enough to be published again, which costs the API server a write:
- * the peak (or, while the card has opportunistic tenants, the recent average) by 5 percentage points, the sum of guarantees by
- * any amount, or the memory used by more than a twentieth of the card's memory.
+ * card_use_must_publish() returns true if the use has changed enough to be published again, which costs the API server a write.
+ * Enough is a change of the peak (or, while the card has opportunistic tenants, of the recent average) by 5 percentage points;
+ * any change of the sum of guarantees; or a change of the used memory by more than a twentieth of the card's memory.
  */
 struct card_use_change {
 	const struct kube_use *published, *is; /* last published and current use of one card */

@@ -127,7 +127,7 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * Returns the priority in the container's limits for a claim made by slices, whose container was not known when the claim was
+ * Returns the priority in the container's limits for a claim made from slices, whose container was not known when the claim was
  * made; NULL if there is none. Returns NULL for other claims: they got that priority when they were made.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
@@ -265,7 +265,7 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 }
 
 /*
- * Returns the pod of a claim made by slices, and its container's name, from the kubelet's list of holders. NULL if the holder
+ * Returns the pod of a claim made from slices, and its container's name, from the kubelet's list of holders. NULL if the holder
  * is unknown or the pod is ending: a new pod may have its name.
  */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,

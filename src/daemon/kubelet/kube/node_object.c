@@ -30,7 +30,7 @@ struct node_object {
 	/* name, uid, annotations and labels as last seen; NULL: there is no Node object */
 	json_t *metadata;
 	bool is_listing; /* the watch is receiving a list */
-	bool is_listed;  /* that list has named the Node object */
+	bool is_listed;  /* the list that the watch is receiving has named the Node object */
 	bool is_missed;  /* it was logged that the node does not exist */
 	struct desired_metadata desired;
 	/* node_object_withdraw() was called: nothing is written any more */
@@ -249,8 +249,8 @@ bool node_object_withdraw(struct node_object *o)
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
 	/*
-	 * Withdraw even if the object was not seen yet, since a previous daemon may have published; but not if it does not
-	 * exist.
+	 * Withdraw even if the Node object was not seen yet, since an earlier daemon may have written our annotations; but not
+	 * if the Node object does not exist.
 	 */
 	if (o->is_missed || o->is_withdrawn)
 		return false;

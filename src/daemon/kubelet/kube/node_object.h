@@ -15,7 +15,7 @@
 struct node_object;
 
 /*
- * Starts to watch. `name` must outlive the result; `trouble` is called as `failed` of struct watch_handlers. Returns NULL if
+ * Starts to watch. `name` must outlive the result; `trouble` is called like `failed` in struct watch_handlers. Returns NULL if
  * out of memory.
  */
 struct node_object *node_object_start(struct kube_client *client, const char *name,

@@ -11,7 +11,7 @@
 struct node_pods;
 
 /*
- * `changed` (may be NULL) is called when a pod was added, changed or removed. `trouble` is called as `failed` of struct
+ * `changed` (may be NULL) is called when a pod was added, changed or removed. `trouble` is called like `failed` in struct
  * watch_handlers. Returns NULL if out of memory.
  */
 struct node_pods *pods_start(struct kube_client *client, const char *node,

@@ -16,7 +16,7 @@
  * an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
-/* A failed write is tried again after this many runs of check_due(): as long as binding.c has already retried the write. */
+/* A failed write is tried again after this many runs of check_due(), which together take BINDING_TIMEOUT_S. */
 #define RETRY_CHECKS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
@@ -25,7 +25,7 @@
  */
 struct stale_binding {
 	char *uid;
-	struct binding *binding; /* the write of the failure; NULL if it has ended */
+	struct binding *binding; /* the write that declares the failure; NULL if it has ended */
 	unsigned checks_left;    /* if the write has failed: checks until the next try; else 0 */
 	LIST_ENTRY(stale_binding) link;
 };

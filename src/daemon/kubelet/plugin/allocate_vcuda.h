@@ -41,7 +41,8 @@ void vcuda_kubelet_started(struct vcuda *v);
 
 struct vcuda_names vcuda_names(const struct vcuda *v);
 /*
- * Moves the claim to the container that holds it by the kubelet's list. Returns 1 if moved, 0 if it was there, or -errno.
+ * Moves the claim to the container that holds its device by the kubelet's list. Returns 1 if moved, 0 if the claim was the
+ * container's already, or -errno.
  */
 int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod *pod,
 		    size_t container, struct error *err);

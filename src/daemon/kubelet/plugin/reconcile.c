@@ -35,7 +35,7 @@ struct reconciler {
 
 /* ---- checks of one container, which change nothing ---- */
 
-/* Puts before the error's text which container holds how many devices. Returns -EEXIST. */
+/* Adds the holder and its number of devices in front of the error's text. Returns -EEXIST. */
 static int differs(struct error *err, const struct pod_holder *holder)
 {
 	return error_add(err, -EEXIST,
@@ -336,7 +336,7 @@ static void check_holder(void *data, const struct pod_holder *holder)
 }
 
 /*
- * Returns true if the kubelet must list a holder: the claim's pod runs or, for a claim made by slices, a process lives in the
+ * Returns true if the kubelet must list a holder: the claim's pod runs or, for a claim made from slices, a process lives in the
  * claim. False for an init container's claim, because the kubelet does not list init containers that have ended.
  */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)

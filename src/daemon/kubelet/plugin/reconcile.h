@@ -39,8 +39,9 @@ struct reconcile_figures reconcile_figures(const struct reconciler *r);
 int reconcile_slices(const struct slices *slices, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
 /*
- * Checks a container whose device ids are only counted: compares hami.io/vgpu-devices-allocated with its claim. Returns as
- * reconcile_slices(), but sets *ret_claim also after an error, if there is a claim.
+ * Checks a container whose shares are in its pod's annotations (HAMi's vocabulary): compares the annotation
+ * hami.io/vgpu-devices-allocated with the container's claim. Returns as reconcile_slices(), but sets *ret_claim also after an
+ * error, if there is a claim.
  */
 int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);

@@ -22,7 +22,7 @@
 #include "kube/client/patch.h"
 #include "kube/gpu_manager/vcuda.h"
 
-/* most containers of a pod whose cards are written into its annotations; those of further containers are left out */
+/* a pod's annotations name the cards of at most this many of its containers */
 #define VCUDA_TELL_MAX 64
 
 struct vcuda_telling {
@@ -133,7 +133,7 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	return r;
 }
 
-/* Makes c->reply from a new claim, or from an init container's, whose devices the kubelet gave to this container. */
+/* Makes c->reply from a new claim, or from the claim of an init container whose devices the kubelet gave to this container. */
 static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct vcuda *v = c->v;
@@ -217,7 +217,7 @@ static void written(void *data, const struct error *err)
 	vcuda_continue(c->v);
 }
 
-/* Starts to write into the pod that the container has its shares, for which a scheduler waits. */
+/* Starts to record in the pod that the container has its shares. A scheduler waits for this record. */
 static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct node_kube *kube = c->v->plugin->node->kube;

@@ -39,7 +39,7 @@ struct vcuda {
 	struct vcuda_owners owners;
 	/* The call for memory that is expected after a call for cores. */
 	struct {
-		/* is_due: that call has not come yet; is_new: the claim was made for the call for cores */
+		/* is_due: the call for memory has not come yet; is_new: the claim was made for the call for cores */
 		bool is_due, is_new;
 		char key[TENANT_CLAIM_MAX];
 		unsigned cores, units;

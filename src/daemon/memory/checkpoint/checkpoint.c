@@ -21,7 +21,7 @@
 #define KEY_MAX 72
 /* Assumed slowest speed of a move: a tenth of a measured checkpoint's speed. */
 #define BYTES_PER_S (UINT64_C(256) << 20)
-/* longest wait of a helper, before it brings processes back, for other tenants to make room on the cards */
+/* Before a helper brings processes back, it waits at most this long for other tenants to make room on the cards. */
 #define ROOM_NS (5 * NSEC_PER_SEC)
 /* If more helpers than this are lost in a row, the processes' place becomes STUCK. */
 #define RETRIES_MOST 3

@@ -257,8 +257,8 @@ static void restore_orphans(struct helper *k)
 /* ---- life cycle ---- */
 
 /*
- * Ignores signals that end a daemon. SIGTERM is blocked, and taken where the helper can end. Call before any library starts
- * threads.
+ * Ignores signals that end a daemon. Blocks SIGTERM, which the helper reads only where it can end safely. Call before any
+ * library starts threads.
  */
 static void set_signals(void)
 {

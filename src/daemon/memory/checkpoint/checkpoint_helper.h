@@ -1,7 +1,7 @@
 /*
  * The helper: a process that makes the driver's checkpoint calls for the processes of one tenant or container. It carries out
- * one order at a time, and stays while those processes are off the card. The daemon's program is executed again for that
- * (HELPER_OPTION), so that the daemon need not load libcuda, and a call that hangs can be ended by a kill.
+ * one order at a time, and stays while those processes are off the card. It is allotd's program, executed with HELPER_OPTION:
+ * the daemon itself need not load libcuda, and a call that hangs can be ended by a kill.
  *
  *  daemon: struct helper_order      over a SOCK_SEQPACKET socket, descriptor HELPER_FD
  *  helper: struct helper_answer     one for each order

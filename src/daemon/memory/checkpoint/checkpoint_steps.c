@@ -1,8 +1,8 @@
 #include "daemon/memory/checkpoint/checkpoint_steps.h"
 
 static const struct {
-	enum checkpoint_state state; /* if any process is in this state ... */
-	enum checkpoint_step step;   /* ... this is the next step with that process */
+	enum checkpoint_state state; /* the first row with a process in this state is used */
+	enum checkpoint_step step;   /* the next step, with a process that is in `state` */
 } rows[][2] = {
 	[CHECKPOINT_IN] = { { CHECKPOINT_SAVED, CHECKPOINT_RESTORE },
 			    { CHECKPOINT_LOCKED, CHECKPOINT_UNLOCK } },

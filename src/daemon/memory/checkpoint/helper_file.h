@@ -22,5 +22,5 @@ int helper_file_lock(const char *path, int *ret_fd, struct error *err);
 /* Writes the order's cards and processes. Returns 0 or -errno. */
 int helper_file_write(int fd, const struct helper_order *order);
 
-/* Reads cards and processes, zeroes the rest, and skips unknown lines. Returns 0 or -errno. */
+/* Reads cards and processes, zeroes the other members of *ret, and skips unknown lines. Returns 0 or -errno. */
 int helper_file_read(int fd, struct helper_order *ret);

@@ -19,7 +19,7 @@
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)
-/* Backing leaves this much of the limit of the tenant's cgroup to the tenant's processes. */
+/* An arena that is charged to a tenant's cgroup leaves this much of the cgroup's limit to the tenant's processes. */
 #define SPARED_BYTES (UINT64_C(64) << 20)
 /* By default, all arenas together get half of the machine's memory. */
 #define BUDGET_PART 2
@@ -34,7 +34,7 @@ struct arena {
 	/* used only if the arena is charged to the tenant: */
 	struct memory_cgroup cgroup;
 	char tenant[REGION_NAME_MAX + 16]; /* the tenant's name, for the log; "": unknown */
-	_Atomic pid_t child;               /* the child that backs the file; 0: none */
+	_Atomic pid_t child;               /* the child that allocates the file's pages; 0: none */
 };
 
 /* Returns a value of /proc/meminfo in bytes; 0 if it is missing. */

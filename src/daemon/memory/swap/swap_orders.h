@@ -1,6 +1,6 @@
 /*
- * A tenant with on_full "swap" can have its memory moved off the card. Sends orders to move it to the tenant's processes, and
- * reads their reports. The library moves the memory (library/swap/swap.h). Main thread only.
+ * A tenant with on_full "swap" can have its memory moved off the card. Orders the tenant's processes to move it, and reads
+ * their reports. The library moves the memory (library/swap/swap.h). Main thread only.
  */
 #pragma once
 
@@ -75,7 +75,7 @@ struct swap_progress swap_progress(struct tenant *tenant);
 
 /* Returns true if leaving has ended without success: all processes left or gave up, and memory is still on the cards. */
 bool swap_has_refused(const struct tenant *tenant);
-/* The states that swap_state_text() tells apart: the places, and one more. */
+/* The states that swap_state_text() names: each place, and SWAP_TEXT_SHORT (no room to return). */
 enum { SWAP_TEXT_SHORT = PLACE_STUCK + 1, SWAP_TEXTS };
 /* Names a state, which must be below SWAP_TEXTS. */
 const char *swap_text(unsigned state);

@@ -67,8 +67,8 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 }
 
 /*
- * Returns the tenant's weight: its guarantee, on several cards the least one. Tenants without a guarantee share what the others
- * leave, at least 1 each (arbiter.h).
+ * Returns the tenant's weight: its guarantee in percent, on several cards the smallest one. The tenants without a guarantee
+ * share the percentage that is guaranteed to no tenant; each gets at least 1 (arbiter.h).
  */
 static double weight_of(const struct node *node, const struct tenant *t)
 {
@@ -174,7 +174,7 @@ static void publish_can_ever_fit(struct tenant *t)
 	atomic_store(&t->region.control->swap_hope, swap_schedule_can_ever_fit(r, t->swap_schedule));
 }
 
-/* Tells each tenant whether it may have to leave. If all quotas fit together, a tenant leaves only by request. */
+/* Tells each tenant whether it may have to leave its card. If all quotas fit together, a tenant leaves only by request. */
 static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 {
 	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };

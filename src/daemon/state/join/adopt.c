@@ -79,7 +79,7 @@ static void remove_ended(struct old_process *old)
 	struct tenant *tenant = old->tenant;
 	/*
 	 * The memory of an ended process drains (counts as taken until the driver frees it). If the process was registered,
-	 * that begins when its slot is freed; else here.
+	 * draining begins when its slot is freed; else here.
 	 */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
@@ -182,7 +182,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	memory_wait_restore(tenant, &state.past);
-	/* The file of all use (use_state.h) is newer, so state.use_ns counts only if that file has no entry. */
+	/* The file with all tenants' use (use_state.h) is newer, so state.use_ns counts only if that file lacks the tenant. */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
