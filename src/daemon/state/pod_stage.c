@@ -29,8 +29,8 @@ static bool is_same_pod(const struct pod_stage *a, const struct pod_stage *b)
 }
 
 /*
- * Returns true if container `stage` runs at the same time as the init container `init`; if `init` is NULL, as the pod's
- * ordinary containers.
+ * Returns true if container `stage` runs at the same time as the init container `init` or, if `init` is NULL, at the same time
+ * as the pod's ordinary containers.
  */
 static bool runs_beside(const struct pod_stage *stage, const struct pod_stage *init)
 {

@@ -37,8 +37,8 @@ struct stage_item {
 struct pod_stage pod_stage_of(const char *key);
 
 /*
- * Returns how much more the items' sum is than what their pods need at any one time. `beside` is a container that is to be
- * added, or NULL. Of the pod of `beside`, only the stages in which `beside` runs count.
+ * Returns the items' sum minus the most that their pods need at any one time. `beside` is a container that is to be added, or
+ * NULL. In the pod of `beside`, only the stages in which `beside` runs count.
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);

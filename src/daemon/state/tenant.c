@@ -133,7 +133,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 	}
-	/* A negative number: the tenant is in no gang, or the board is full. Then its turns on its cards are not aligned. */
+	/* Negative: the tenant is no gang, or there are too many gangs. Then its turns on its cards are not aligned. */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
 			       ? gangs_add(tenant->node->gangs)
 			       : -1;

@@ -36,7 +36,7 @@ struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	/* the tenant ends once it has neither a holder nor a process; if false, only by removal */
+	/* true: the tenant ends once it has neither a holder nor a process; false: it ends only by removal */
 	bool hold;
 	bool is_retired; /* removed, but lives until its processes end: tenant_retire() */
 	bool paused;
@@ -105,7 +105,7 @@ struct process {
 		/* the process slot's values when the census in progress was requested */
 		uint64_t used_before, fresh_before, swapped_before;
 		bool was_moving;
-		/* memory by NVML at the last census; 0: not listed */
+		/* the process's memory at the last census, as NVML reports it; 0: not listed */
 		uint64_t nvml_before;
 		uint64_t beyond_before; /* by how much nvml_before exceeded the ledger */
 		/* memory that no call allocated, but two censuses showed: census_compare.c */
@@ -113,8 +113,8 @@ struct process {
 		/* the part of `unnamed` that the library had already reported */
 		uint64_t measured;
 		/*
-		 * censuses in a row: `over` above the ledger; `settled` with steady figures, from which the context's size
-		 * is learned
+		 * Count censuses in a row. `over`: NVML shows more than the ledger. `settled`: NVML's figure is steady, so
+		 * the context's size can be learned from it.
 		 */
 		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
@@ -219,7 +219,7 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
  * returns NULL.
  */
 struct tenant *tenant_free(struct tenant *tenant);
-/* Frees the tenant and deletes its files. No process may live. If `why` is NULL (making it failed), nothing is logged. */
+/* Frees the tenant and deletes its files. No process may live. `why` is logged; NULL if the tenant could not be made. */
 void tenant_remove(struct tenant *tenant, const char *why);
 /* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);

@@ -182,7 +182,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	memory_wait_restore(tenant, &state.past);
-	/* The file with all tenants' use (use_state.h) is newer, so state.use_ns counts only if that file lacks the tenant. */
+	/* use.json (use_state.h) is newer, so state.use_ns counts only if that file lacks the tenant. */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;

@@ -14,8 +14,8 @@ struct tenant;
 struct registration;
 
 /*
- * Listens on <tenant's directory>/allot.sock. The tenant's uid and root may connect; to the socket of a claim's tenant, every
- * process that can enter the directory.
+ * Listens on <tenant's directory>/allot.sock. The tenant's uid and root may connect. If the tenant belongs to a claim, every
+ * process that can enter the directory may connect.
  */
 int registration_open(struct tenant *tenant, struct registration **ret, struct error *err);
 /* Closes the socket and its open connections; the file stays. NULL is allowed; returns NULL. */

@@ -68,14 +68,14 @@ struct card {
 	int lock_fd[LOCK_DIRS];
 	/* memory charged per CUDA context: from the settings, then learned from NVML */
 	uint64_t context_bytes;
-	/* least memory of a process with a context by NVML, from which context_bytes is learned */
+	/* NVML's smallest figure for a process with a context; context_bytes is learned from it */
 	struct census_least context_least;
-	/* memory_used_bytes, by NVML at the last census, is valid */
+	/* memory_used_bytes (NVML's figure at the last census) is valid */
 	bool memory_known;
 	uint64_t memory_used_bytes;
 	/* memory of dead processes that the driver still holds: drain.h */
 	struct drain *drains;
-	/* unlisted_bytes, used memory that no process on NVML's list holds, is valid */
+	/* unlisted_bytes (used memory that no process on NVML's list holds) is valid */
 	bool unlisted_known;
 	uint64_t unlisted_bytes;
 	/* memory of processes of no tenant, by the last census: census_compare.h */
@@ -97,7 +97,7 @@ struct health_listener {
 TAILQ_HEAD(tenant_list, tenant);
 
 #define NODE_PAST_USES 256
-/* The GPU time that a tenant had used when it ended, decaying since: use.h. */
+/* The GPU time that an ended tenant had used; it decays over time (use.h). */
 struct past_use {
 	char name[REGION_NAME_MAX]; /* "": this entry is empty */
 	uid_t uid;
@@ -143,7 +143,7 @@ struct node {
 	/* last reply to `list`, which also answers requests that came before list_ns; NULL: none */
 	char *list_text;
 	uint64_t list_ns; /* when making list_text began */
-	/* requests to make a tenant that failed, by reason */
+	/* failed requests to make a tenant, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/* changes of containers' terms by their pods' annotations: made, refused */
 	uint64_t live_changes, live_changes_refused;
@@ -182,7 +182,7 @@ struct node {
 	/* interval of census_timer: the setting or longer, by census_every_ns() */
 	uint64_t census_every_ns;
 	struct loop_source *save_timer; /* writes state files that have changed */
-	struct loop_source *use_timer;  /* writes the file of use (use_state.h) */
+	struct loop_source *use_timer;  /* writes use.json (use_state.h) */
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
@@ -205,5 +205,5 @@ struct card *node_find_card_text(struct node *node, const char *uuid);
  */
 void node_grant_soon(struct node *node);
 
-/* Writes the file of use (use_state.h) within three seconds, with all changes until then. */
+/* Writes use.json (use_state.h) within three seconds, with all changes until then. */
 void node_save_use_soon(struct node *node);
