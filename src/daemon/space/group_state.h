@@ -50,7 +50,7 @@ struct mps_group {
 	int pidfd; /* of the control daemon's process */
 	struct loop_source *source, *timer;
 	struct mps_command *command;
-	bool is_start_requested; /* the server was asked to start since MPS_STARTING */
+	bool is_start_requested; /* the server was asked to start since MPS_STARTING began */
 	uint64_t begun_ns, checked_ns;
 	uint64_t again_ns;            /* when restarting began; 0: not restarting */
 	struct mps_processes scanned; /* processes that the last scan found */

@@ -27,8 +27,8 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
 /*
- * Sets the quota of each tenant that asked for no amount of memory to the memory that is promised to no tenant. Leaves out
- * retired tenants: removed ones that still have processes.
+ * Sets the quotas of tenants that asked for no amount of memory: each may use all memory that is promised to no tenant. Leaves
+ * out retired tenants: removed ones that still have processes.
  */
 void node_update_unpromised_quotas(struct node *node, const struct card *card);
 /* Calls node_update_unpromised_quotas() for each card that has a tenant without a promised amount. */

@@ -14,7 +14,7 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* A figure below 1/8 of the configured context size is no whole context. */
+/* NVML's figure for a process is no whole context if it is below 1/8 of the configured context size. */
 #define CONTEXT_LEAST_PART 8
 /* growth of a process's unnamed memory (allocated by no call) that brings the next census forward */
 #define UNNAMED_STEP_BYTES (2 * MIB)

@@ -93,7 +93,7 @@ static void add_raises(struct node *node, const struct card *card, uint64_t *byt
 
 /*
  * Reads the memory and cores that are left for ResourceClaims. The cluster's scheduler itself subtracts what ResourceClaims
- * ask for. So this subtracts only other tenants, and what tenants of ResourceClaims were given beyond that.
+ * ask for. So this function subtracts only the other tenants' promises, and what add_raises() finds.
  */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {

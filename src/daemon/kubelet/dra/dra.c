@@ -116,7 +116,7 @@ static const struct grpc_method methods[] = {
 	{ SERVICE("v1beta1") "NodeUnprepareResources", dra_unprepare },
 };
 
-/* ---- checks of each second ---- */
+/* ---- periodic checks ---- */
 
 /*
  * Creates the socket if it is missing; the kubelet then notices and calls it. The directory may not exist yet. Returns false

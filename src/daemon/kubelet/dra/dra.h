@@ -28,7 +28,7 @@ struct dra_figures {
 	bool is_registered; /* the kubelet has confirmed the registration and is connected */
 	uint64_t devices;   /* number of devices in this node's ResourceSlices at the API server */
 	uint64_t prepared, refused,
-		unprepared;  /* numbers of claims since the start; a repeated prepare counts */
+		unprepared;  /* claims since the start; a repeated prepare counts again */
 	uint64_t prepare_ns; /* total time of the calls that prepared claims */
 	uint64_t publish_failures;
 };

@@ -1,6 +1,6 @@
 /*
- * Tells whether a claim (a container's right to GPUs) made for a ResourceClaim is still needed. Normally the kubelet
- * unprepares claims. If it has lost its records, the API server shows that the ResourceClaim is gone. Main thread only.
+ * Tells whether a claim (a container's right to GPUs) made for a ResourceClaim is still needed. Normally the kubelet unprepares
+ * claims. If the kubelet has lost its records, the API server shows that the ResourceClaim is gone. Main thread only.
  */
 #pragma once
 

@@ -277,7 +277,7 @@ static bool is_right(const struct gpu_slice *s, const char *node_uid, const json
 	       (s->sent && json_equal(s->sent, devices) && json_equal(has, s->taken));
 }
 
-/* Writes the slice if the server's is not as desired. If its GPU is gone, deletes it at the server, then forgets it. */
+/* Writes the slice if the server's slice is not as desired. If its GPU is gone, deletes it at the server, then forgets it. */
 static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
 {
 	cleanup_object json_t *devices = NULL;

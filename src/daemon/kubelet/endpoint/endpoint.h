@@ -30,7 +30,7 @@ enum endpoint_role {
 struct endpoint {
 	struct node *node;
 	struct plugin *plugin;
-	const struct grpc_method *methods; /* of the plugin; they get the endpoint as their data */
+	const struct grpc_method *methods; /* the plugin's methods; their `data` is the endpoint */
 	size_t method_count;
 	size_t (*request_most_bytes)(const struct endpoint *e);
 	/* called when a kubelet starts, and once for a kubelet that runs already */

@@ -13,7 +13,7 @@ enum kubelet_dir_event {
 	KUBELET_DIR_KUBELET_STARTED,
 	KUBELET_DIR_KUBELET_STOPPED, /* the kubelet's socket or the directory was removed */
 	KUBELET_DIR_OWN_REMOVED,     /* the plugin's socket was removed, perhaps by this daemon */
-	/* The directory was removed on the host. Our container sees a new directory only after it was restarted. */
+	/* The directory was removed on the host. Our container must be restarted to see a new directory. */
 	KUBELET_DIR_REMOVED_OUTSIDE,
 };
 

@@ -25,8 +25,8 @@ struct desired_metadata {
 };
 
 /*
- * Makes all members but `uses`. `labels` is like "gpu=on,team=a", or "none"; `scores` may be NULL. Returns -EINVAL with the
- * wrong label, or -ENOMEM.
+ * Makes all members but `uses`. `labels` is like "gpu=on,team=a", or "none"; `scores` may be NULL. Returns -ENOMEM, or -EINVAL
+ * if a label is wrong (`err` names it).
  */
 int desired_metadata_make(const struct kube_cards *cards, const struct kube_scores *scores,
 			  const char *labels, struct desired_metadata *ret, struct error *err);

@@ -65,7 +65,7 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 	grpc_call_end(call, status_of(error), err->text);
 }
 
-/* Adds a text to the result of reading a request. Returns `r`. */
+/* Writes to *err why a request could not be read, if its result `r` is an error. Returns `r`. */
 static int check_read(int r, struct error *err)
 {
 	switch (r) {

@@ -1,6 +1,6 @@
 /*
- * Shared by the parts of the device plugin (plugin.h): plugin.c (start and stop), endpoint.c (socket, registration),
- * sync_loop.c (cards and pods), calls.c (the kubelet's calls).
+ * Shared by the parts of the device plugin (plugin.h): plugin.c (start and stop), sync_loop.c (cards and pods), calls.c (the
+ * kubelet's calls), reconcile.c (checks), and the files that answer Allocate by a pod's annotations or requests.
  */
 #pragma once
 

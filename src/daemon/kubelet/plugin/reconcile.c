@@ -262,8 +262,8 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 }
 
 /*
- * Returns true if the claim is an init container's of this pod. Such a claim stays with the init container even while another
- * container uses it.
+ * Returns true if the claim belongs to an init container of this pod. Such a claim stays with the init container even while
+ * another container uses it.
  */
 static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 {

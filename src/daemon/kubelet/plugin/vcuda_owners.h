@@ -31,7 +31,7 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
-/* Finds an init container's claim in the pod of `choice`, with its amounts and a device in `set`. NULL if there is none. */
+/* Finds an init container's claim in the pod of `choice`, with equal amounts and a device in `set`. NULL if there is none. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
 /*

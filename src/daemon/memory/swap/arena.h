@@ -25,22 +25,22 @@ uint64_t arena_default_budget(void);
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 
 /*
- * Writes the size to control->arena_bytes and begins to back the file. With `is_tenants` (charged to the tenant), backing
- * begins in arena_charge_to() instead. `control` must outlive the arena. *ret is written only on success.
+ * Writes the size to control->arena_bytes and begins to allocate the file's pages. With `is_tenants` (charged to the tenant),
+ * allocation begins in arena_charge_to() instead. `control` must outlive the arena. *ret is written only on success.
  */
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
 	      struct error *err);
 
 /*
- * Begins or continues to back an arena that is charged to its tenant, in the cgroup of the tenant's process `pid`. If
- * backing stops early, the reason is logged with the tenant's name. Does nothing for other arenas. Main thread.
+ * Begins or continues to allocate the pages of an arena that is charged to its tenant, in the cgroup of the tenant's process
+ * `pid`. If allocation stops early, the reason is logged with the tenant's name. Does nothing for other arenas. Main thread.
  */
 void arena_charge_to(struct arena *arena, int pid, const char *tenant);
 
-/* Stops backing and closes the file, which lasts until its last mapping ends. NULL is allowed; returns NULL. */
+/* Stops allocating pages and closes the file, which lasts until its last mapping ends. NULL is allowed; returns NULL. */
 struct arena *arena_free(struct arena *arena);
 
 /* Returns the file's descriptor, to send to the tenant's processes. The arena keeps it. */
 int arena_fd(const struct arena *arena);
-/* Returns the bytes still to be backed; 0 also after a failure. */
+/* Returns the size of the pages still to be allocated; 0 also after a failure. */
 uint64_t arena_pending_bytes(struct arena *arena);

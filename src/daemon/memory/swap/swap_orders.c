@@ -23,8 +23,8 @@ uint64_t swap_budget_bytes(const struct node *node)
 }
 
 /*
- * Returns the size of all arenas, and in *ret_pending how much is still to be backed. Includes adopted tenants, whose
- * processes still have the previous daemon's arenas.
+ * Returns the size of all arenas, and in *ret_pending the size of their pages that are still to be allocated. Includes adopted
+ * tenants, whose processes still have the previous daemon's arenas.
  */
 static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 {

@@ -219,8 +219,8 @@ static bool apply_order(struct tenant *t)
 	bool was_away = t->is_away;
 	swap_set_order(t, r->should_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
 	/*
-	 * If there is no room for its return (is_short), do not pause the tenant: let its calls run, so that they report the
-	 * lack.
+	 * If there is no room for the tenant's return (is_short), do not pause the tenant: let its calls run, so that they
+	 * report the lack of memory.
 	 */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)

@@ -269,8 +269,8 @@ void tenant_checkpoint_adopted(struct tenant *t)
 /* ---- moving back to the card ---- */
 
 /*
- * Returns what a return needs on a card: the promised quota; with on_full "wait", the grant; without a quota, what the tenant
- * holds.
+ * Returns how much memory the tenant needs on a card to come back: the promised quota; with on_full "wait", the grant; without
+ * a quota, the memory that it holds.
  */
 static uint64_t wanted_bytes(struct tenant *t, unsigned device)
 {

@@ -87,7 +87,7 @@ struct registration {
 	struct tenant *tenant;
 	int fd;
 	struct loop_source *source;
-	/* for deadlines, and to accept again after descriptors ran out */
+	/* for deadlines, and to accept connections again after descriptors ran out */
 	struct loop_source *timer;
 	struct exchange *pending;
 	unsigned pending_count;

@@ -126,7 +126,7 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 		free(d);
 		node_grant_soon(node);
 	}
-	/* Read the unlisted memory only while no memory drains, because it would include that of dead processes. */
+	/* Read the unlisted memory only while no memory drains: otherwise it includes the memory of dead processes. */
 	if (seen && !card->drains)
 		card->unlisted_known = unlisted(seen, &card->unlisted_bytes);
 	if (card->drains)
