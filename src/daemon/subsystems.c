@@ -43,7 +43,7 @@
 #include "daemon/tasks/watch/use_state.h"
 
 #define TICK_NS NSEC_PER_SEC
-/* Extra time before the first tenant: the program that started the daemon is about to connect. */
+/* Added to linger_ns before the first tenant: the program that started the daemon is about to connect. */
 #define FIRST_LINGER_NS (1 * NSEC_PER_SEC)
 
 /* ---- timers ---- */
@@ -212,7 +212,7 @@ static void stop_tenants(struct node *node)
 
 /*
  * Runs after the tenants and claims of an earlier daemon were adopted. Ends groups without tenants (space_groups.h). Restores
- * processes that an earlier daemon's checkpoint helper left suspended, except those of tenants that is_to_stay_out().
+ * processes that an earlier daemon's checkpoint helper left suspended, except of tenants for which is_to_stay_out() is true.
  */
 static int clean_up_after_adoption(struct node *node, struct error *err)
 {

@@ -10,7 +10,7 @@
 #include "base/symbols.h"
 #include "http/server_inside.h"
 
-/* At the limit of connections, a new one replaces an old one that was in its stage for at least: */
+/* At the limit of connections, a new connection replaces an old one. The old one must have been in its stage for at least: */
 /* STAGE_IDLE: a client whose idle connection was closed sooner than this would connect again at once */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
 /* STAGE_NEW: time for a TLS handshake and a request's first line */
@@ -119,8 +119,8 @@ static unsigned connections_of(const struct server *s, const struct server_peer 
 }
 
 /*
- * Chooses the connection to close: of the peer with the most connections that may be closed, the one that was in its stage for
- * the longest. NULL if there is none.
+ * Chooses the connection to close. Considers the connections that may be closed, and of these the connections of the peer that
+ * has the most. Returns the connection that has been in its stage for the longest, or NULL if none may be closed.
  */
 static struct server_call *choose_victim(const struct server *s, uint64_t now_ns)
 {

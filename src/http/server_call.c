@@ -305,7 +305,8 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * Callback: the headers have arrived, a part of the body, or its end (*body_length is 0); or server_call_answer() was called.
+ * Callback, called when the headers, a part of the body, or the body's end (*body_length is 0) has arrived, and after
+ * server_call_answer().
  * If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers. Any other request is answered before
  * its body is read, and its connection then ends.
  */

@@ -33,8 +33,8 @@ struct server_config {
 	const char *certificate_file, *key_file;
 	/*
 	 * PEM file of the CAs for clients' certificates; NULL: clients are not asked for certificates. Otherwise the server
-	 * asks each client for a certificate, but also accepts clients without: the handler gets the TLS session and verifies
-	 * it. Read again after changes, like the files above.
+	 * asks each client for a certificate, but also accepts clients that send none: the handler gets the TLS session and
+	 * verifies the client. The file is read again after a change, like certificate_file.
 	 */
 	const char *client_ca_file;
 	unsigned connections_max; /* 0 means SERVER_MAX_CONNECTIONS */

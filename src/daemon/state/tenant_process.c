@@ -134,7 +134,6 @@ uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 	return used > granted ? used : granted;
 }
 
-/* Called when the process has ended. Then ends the tenant if tenant_end_if_unused() says so. */
 static void process_died(void *data, uint32_t events)
 {
 	struct process *process = data;
@@ -215,7 +214,7 @@ uint64_t tenant_host_bytes(const struct tenant *tenant)
 		uint64_t used = atomic_load_explicit(
 			&tenant->region.report->slot[i].device[REGION_HOST].used_bytes,
 			memory_order_relaxed);
-		/* The tenant can write any value. Bounded, the sum fits a JSON integer. */
+		/* The tenant can write any value, so each is bounded: then the sum fits a JSON integer. */
 		sum += used < INT64_MAX / REGION_MAX_SLOTS ? used : INT64_MAX / REGION_MAX_SLOTS;
 	}
 	return sum;

@@ -42,8 +42,8 @@ static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *use
 }
 
 /*
- * Lists live processes with their usage, and those of the previous daemon that have not moved here, with the usage in its last
- * state file.
+ * Lists the registered processes with their present usage. Also lists the previous daemon's processes that have not registered
+ * with this daemon yet, with the usage from the old state file.
  */
 static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
@@ -103,7 +103,7 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
-	/* Saved only if no other client holds the tenant, which then ends with the command. */
+	/* Saved only if no other client holds the tenant: then the tenant ends with the command. */
 	if (tenant->command_pid && tenant->holders <= 1)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,

@@ -1,6 +1,6 @@
 /*
  * A tenant's use is its GPU time on all cards, decaying exponentially (policy/memory/fade.h, setting use_half_life). It orders
- * waiting tenants; `ps` shows it. A new tenant of the same name and user continues with what is left of the old one's use.
+ * waiting tenants; `ps` shows it. A new tenant of the same name and user starts with the decayed use of the old tenant.
  * Main thread only.
  */
 #pragma once
@@ -14,7 +14,7 @@
 struct node;
 struct tenant;
 
-/* Starts a tenant with what is left of the use of an earlier tenant of its name and user. */
+/* Starts a tenant with the decayed use of an earlier tenant of the same name and user. */
 void use_begin(struct tenant *tenant);
 /* Adds the GPU time that was charged since the last call. */
 void use_update(struct tenant *tenant, uint64_t now_ns);

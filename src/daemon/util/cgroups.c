@@ -163,8 +163,8 @@ int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *c
 	if (r < 0) {
 		int r1 = locate(&cgroups->v1, false, container->v1_path, &cgroup);
 		/*
-		 * If neither version can be used, report version 2's error, unless version 2 is merely not mounted: then
-		 * version 1's.
+		 * If neither version can be used, report version 2's error. But if version 2 is merely not mounted, report
+		 * version 1's error.
 		 */
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}

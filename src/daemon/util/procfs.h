@@ -12,7 +12,7 @@ int procfs_read(int pid, const char *name, char *text, size_t size);
 
 /*
  * Reads the start time in clock ticks since boot, which with the pid identifies a process. Returns -ESRCH if the process is
- * gone or a zombie, or another -errno if that is unknown.
+ * gone or a zombie, or another -errno if /proc cannot be read.
  */
 int procfs_start_time(int pid, uint64_t *ret_ticks);
 

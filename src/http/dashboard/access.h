@@ -49,9 +49,9 @@ enum access_verdict {
 };
 
 /*
- * Check the settings. access_check() returns -EINVAL if one is malformed or lacks another that it needs. access_check_private()
- * is for a page that listens at `address`; `is_private`: the daemon belongs to one user. Both return -EACCES if too many people
- * could read the page without web_token_file. Pure.
+ * Check the settings. access_check() returns -EINVAL if a setting is malformed or lacks another setting that it needs.
+ * access_check_private() is for a page that listens at `address`; `is_private`: the daemon belongs to one user. Both return
+ * -EACCES if too many people could read the page without web_token_file. Pure.
  */
 int access_check(const struct access_settings *settings, struct error *err);
 int access_check_private(const struct access_settings *settings, const struct address *address,

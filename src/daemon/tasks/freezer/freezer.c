@@ -77,7 +77,7 @@ static int thaw(struct freezer *f, struct gpu_container *c)
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s; trying again", CONTAINER_SHORT_ID,
 			  c->what.id, strerror(-r));
-		/* freezer_read() tries again. Until then the watchdog and the state file keep the cgroup. */
+		/* freezer_read() tries again. Until then the cgroup stays in the watchdog's list and in frozen_list.h's. */
 		return r;
 	}
 	c->is_frozen = false;
@@ -250,7 +250,7 @@ static void log_frozen(const struct freezer *f, const struct gpu_container *c)
 static void cannot_freeze(struct freezer *f, struct gpu_container *c, const struct error *err)
 {
 	freeze_resume(&c->item, clock_now_ns());
-	/* The container has ended meanwhile, so not freezing it is no failure. */
+	/* The container has ended meanwhile: that is no failure. */
 	if (err->code == ENOENT || err->code == ENODEV)
 		return;
 	f->failures++;

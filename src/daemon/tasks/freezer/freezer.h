@@ -1,11 +1,11 @@
 /*
- * A container without allot's library cannot be made to wait in its allocations, so the freezer stops all its processes
- * (cgroup freezer) while its GPU memory has no room. Freezes and thaws by freeze_policy.h and by request (enum freezer_hold). A
- * cgroup is listed in the watchdog (watchdog.h) and in a file (frozen_list.h) before it is frozen, so it is thawed even if this
- * process is killed. Main thread only.
+ * A container without allot's library cannot be made to wait in its allocations. So the freezer stops all its processes
+ * (cgroup freezer) while the GPU has too little free memory for it. Freezes and thaws by freeze_policy.h and by request (enum
+ * freezer_hold). A cgroup is listed in the watchdog (watchdog.h) and in a file (frozen_list.h) before it is frozen, so it is
+ * thawed even if this process is killed. Main thread only.
  *
- * Never frozen for lack of memory are: a container with the library, this daemon's container, containers that freeze_only or
- * freeze_never excludes, and processes outside containers. While a process of MPS uses a GPU, no container is frozen, because a
+ * The lack of memory never freezes a container with the library, this daemon's container, a container that freeze_only or
+ * freeze_never excludes, or a process outside containers. While a process of MPS uses a GPU, no container is frozen, because a
  * stopped MPS client would block the other clients.
  */
 #pragma once
@@ -30,14 +30,14 @@ void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 /* Call after a census (a reading of all cards' memory use) that began at begun_ns. Thaws containers that may now run. */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
-/* Returns how many bytes of the card's memory the containers that have just been let start may still allocate. */
+/* Returns how many bytes of the card's memory may still be allocated by containers that were just allowed to start. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
-/* Returns true if a container waits at its start or has just been let start, so that a census should come soon. */
+/* Returns true if a census should come soon: a container waits at its start or was just allowed to start. */
 bool freezer_needs_census_soon(const struct freezer *freezer);
-/* Returns true if a container is frozen until its first census, so that one should come at once. */
+/* Returns true if a census should come at once: a container is frozen until its first census. */
 bool freezer_needs_census_now(const struct freezer *freezer);
 
-/* Why a container stays frozen, whatever the order of waiting containers is. Both reasons may apply at once. */
+/* Reasons to keep a container frozen even if freeze_policy.h would thaw it. Both may apply at once. */
 enum freezer_hold {
 	FREEZER_PAUSED = 1 << 0,    /* a user has paused it */
 	FREEZER_VIOLATION = 1 << 1, /* a process in it bypasses the library */

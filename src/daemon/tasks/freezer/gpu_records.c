@@ -77,7 +77,7 @@ void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, u
 
 /* ---- reading records ---- */
 
-/* Reads a text into `field`. Refuses long or unprintable text. Without the member, the field stays empty. */
+/* Reads a text into `field`. Refuses long or unprintable text. If the member is missing, the field stays empty. */
 static int read_text(const json_t *json, const char *key, char *field, size_t size,
 		     struct error *err)
 {

@@ -17,7 +17,7 @@ struct gpu_records_cards {
 	unsigned count; /* number of present cards */
 };
 
-/* When the file was written, and what that means for its times and pids. */
+/* Relates the times and pids in the file to the present. */
 struct gpu_records_when {
 	uint64_t passed_ns;
 	bool is_same_boot; /* the file's pids are still valid */
@@ -49,8 +49,8 @@ struct gpu_records *gpu_records_free(struct gpu_records *records);
  */
 void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks);
 /*
- * Takes one of records->running, which is freed or moved. `live`, the task of the same process, continues from it; NULL:
- * the process is gone, and the record becomes an ended task.
+ * Takes a record out of records->running, and frees it or moves it to `tasks`. `live`, the task of the same process, takes over
+ * the record's figures. NULL: the process is gone, and the record becomes an ended task.
  */
 void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 			   struct gpu_tasks *tasks, struct gpu_task *live);

@@ -5,8 +5,8 @@
  *     container --- task, task, ...     live ones in one list, ended ones in another: the last
  *     (none)    --- task, ...           GPU_TASKS_HISTORY
  *
- * A container is kept after its last task, because its use (fade.h) is still needed, unless there are too many. Main thread
- * only.
+ * A container is kept after its last task, because its use (fade.h) is still needed, unless there are too many
+ * containers. Main thread only.
  */
 #pragma once
 
@@ -59,7 +59,7 @@ struct gpu_container {
 	unsigned holds;       /* bits of enum freezer_hold; item.by_hand is true if any is set */
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
-	/* the container's name by the engine (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
+	/* the container's name as the engine reports it (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
 	struct engine_name name;
 	bool has_name, is_name_requested;
 	/* the name was reported since `live` last rose from 0; an older name may have changed */
@@ -90,7 +90,7 @@ TAILQ_HEAD(gpu_task_list, gpu_task);
 TAILQ_HEAD(gpu_container_list, gpu_container);
 
 struct gpu_tasks_events {
-	/* called when a task has ended; task->container is still set, but counts the task as live no longer */
+	/* called when a task has ended; task->container is still set, but no longer counts the task as live */
 	void (*ended)(void *data, struct gpu_task *task);
 	void *data;
 };
@@ -127,8 +127,8 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);
 
 /*
- * Add a record of the previous daemon (gpu_records.h), which `tasks` then owns: a container without tasks, whose id `tasks`
- * lacks; a task that ended later than all in tasks->ended.
+ * Add a record of the previous daemon (gpu_records.h), which `tasks` then owns. A container must have no tasks, and an id that
+ * `tasks` does not have yet. A task must have ended later than all in tasks->ended.
  */
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);

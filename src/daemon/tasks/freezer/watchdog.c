@@ -144,7 +144,7 @@ static int send_note(struct watchdog *w, const struct cgroup *cgroup, bool add)
 	return send(w->fd, &note, sizeof(note), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Ends a child that does not answer: a late answer would be taken for that to the next note. */
+/* Ends a child that does not answer: a late answer would be taken for the answer to the next note. */
 static void kill_child(struct watchdog *w)
 {
 	shutdown(w->fd, SHUT_RDWR);

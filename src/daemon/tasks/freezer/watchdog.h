@@ -22,7 +22,7 @@ struct watchdog;
 
 /* Starts the child, whose process name is "allot-thaw". */
 int watchdog_start(struct watchdog **ret, struct error *err);
-/* Makes the child thaw the remaining cgroups and end, and waits for that. NULL is allowed; returns NULL. */
+/* Makes the child thaw the remaining cgroups and end, and waits for its end. NULL is allowed; returns NULL. */
 struct watchdog *watchdog_stop(struct watchdog *watchdog);
 
 /* Returns the watchdog's pidfd, readable when the child has died. The caller must then thaw all containers. */

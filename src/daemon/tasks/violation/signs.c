@@ -42,7 +42,7 @@ static const struct tenant *by_descent(struct node *node, int pid)
 {
 	for (unsigned i = 0; i < ANCESTORS_MOST; i++) {
 		pid = procfs_parent(pid);
-		/* Stop at this daemon: if a tenant's process started it, its children are still not the tenant's. */
+		/* Stop at this daemon: even if a tenant's process started it, the daemon's children are not the tenant's. */
 		if (pid <= 1 || pid == getpid())
 			return NULL;
 		const struct tenant *t = tenant_of_ancestor(node, pid);
@@ -105,8 +105,8 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 }
 
 /*
- * Finds the user who may mount in the process's mount namespace: the maker of its user namespace (ioctl_ns(2)). Any user can
- * mount anything in a user namespace of their own.
+ * Finds the user who may mount in the process's mount namespace: the creator of the user namespace that owns it (ioctl_ns(2)).
+ * Any user can mount anything in a user namespace of their own.
  */
 static bool find_mounter(int pid, uid_t *ret)
 {
@@ -122,7 +122,7 @@ static bool is_in_own_namespace(int pid)
 	char path[64];
 	struct stat own, its;
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	/* If this cannot be found out, assume that the process shares our mount namespace: a mount then proves nothing. */
+	/* If stat() fails, assume that the process shares our mount namespace: a mount then proves nothing. */
 	return stat("/proc/self/ns/mnt", &own) < 0 || stat(path, &its) < 0 ||
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }

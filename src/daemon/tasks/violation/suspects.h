@@ -1,6 +1,6 @@
 /*
- * Suspects are processes that may bypass allot's library; offenders are suspects for which that is confirmed. Keeps them by
- * pid. violations.c decides; offenders.c acts. Main thread only.
+ * Suspects are processes that may bypass allot's library; offenders are suspects found to bypass it. Keeps suspects by pid.
+ * violations.c decides; offenders.c acts. Main thread only.
  */
 #pragma once
 

@@ -66,8 +66,8 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 }
 
 /*
- * Returns true once the process's end will be noticed; only then may it become an offender, since it may be frozen. If it lives
- * but can't be watched, the next census tries again.
+ * Returns true if the daemon watches for the process's end. An offender may be frozen, so only a watched process may become
+ * one. If the process lives but can't be watched, the next census tries again.
  */
 static bool ensure_watched(struct suspect *s, const struct tenant *t)
 {

@@ -5,9 +5,9 @@
  * action is due. An offender is counted and logged once, and reported, frozen or ended: the stricter of the settings' and its
  * tenant's choice (`on_violation`).
  *
- * Freezing uses the cgroup of a container that only this tenant uses, else SIGSTOP, repeated whenever the process is continued.
- * When this daemon ends, all frozen and stopped processes continue, as with `allot resume`; after a kill the next daemon
- * continues the stopped processes (file "stopped"). Main thread only.
+ * If only this tenant uses the process's container, freezing uses the container's cgroup. Otherwise the process gets SIGSTOP,
+ * and gets it again whenever something continues the process. When this daemon ends, all frozen and stopped processes continue,
+ * as with `allot resume`; after a kill the next daemon continues the stopped processes (file "stopped"). Main thread only.
  */
 #pragma once
 
@@ -35,8 +35,8 @@ struct violations *violations_stop(struct violations *violations);
 /* Call with the readings of all cards, after they were compared with tenants' processes. */
 void violations_census(struct violations *violations, const struct census_card *cards);
 /*
- * Call after several censuses in a row showed that a process holds held_bytes, and that this is beyond_bytes more than the
- * library counted for the process, or that its tenant is beyond_bytes above the quota.
+ * Call after several censuses in a row showed that a process holds held_bytes. Either the process holds beyond_bytes more than
+ * the library counted for it, or its tenant is beyond_bytes above the quota.
  */
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
@@ -46,7 +46,7 @@ bool violations_has_open(const struct node *node);
 
 /*
  * Lets a tenant's offenders continue for good, even after the tenant's end. Returns their number, -EPERM if the settings
- * demand the action, which only an administrator may undo, or another -errno if a container cannot be thawed yet.
+ * demand freezing and the caller is no administrator, or another -errno if a container cannot be thawed yet.
  */
 int violations_resume(struct violations *violations, const char *tenant, bool is_admin,
 		      struct error *err);

@@ -185,7 +185,7 @@ static int come_back(struct gpu_container *c, struct error *err)
 	return r;
 }
 
-/* Checks that a poll's earlier request is still in force. The swap state is lost at the end of the container's GPU work. */
+/* For a poll, checks that the earlier request is still in force. The swap state is lost when the container's GPU work ends. */
 static int check_still_wanted(const struct gpu_container *c, bool out, struct error *err)
 {
 	bool is_out_wanted = c->swap && c->swap->is_out_wanted;

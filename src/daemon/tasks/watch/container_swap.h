@@ -13,8 +13,8 @@ struct gpu_watch;
 
 /*
  * Moves the container off its GPUs (`out`) or back; with `poll`, only returns the result of an earlier request. *ret_moving:
- * the move is in progress. Returns -ENOSPC if there is no room to return, -EBUSY if it is moving or frozen, -EOPNOTSUPP if it
- * belongs to a tenant; a poll returns -ECANCELED if the earlier request is no longer in force.
+ * the move is in progress. Returns -ENOSPC if the GPUs have no room for the container, -EBUSY if the container is moving or
+ * frozen, -EOPNOTSUPP if it belongs to a tenant. A poll returns -ECANCELED if the earlier request is no longer in force.
  */
 int container_swap(struct gpu_watch *watch, struct gpu_container *container, bool out, bool poll,
 		   bool *ret_moving, struct error *err);

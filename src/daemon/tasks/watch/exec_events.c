@@ -51,7 +51,7 @@ static int subscribe(int fd)
 	return send(fd, &message, length, 0) < 0 ? -errno : 0;
 }
 
-/* Receives one message. Returns true if it is an event of the kernel; false with *ret_error 0 if it is anything else. */
+/* Receives one message. Returns true for an event of the kernel. For any other message returns false, with *ret_error 0. */
 static bool receive(int fd, int flags, struct proc_event *ret, int *ret_error)
 {
 	struct answer answer;
@@ -70,7 +70,7 @@ static bool receive(int fd, int flags, struct proc_event *ret, int *ret_error)
 	return true;
 }
 
-/* Waits for the kernel's answer. Without support in the kernel none comes, and the wait times out. */
+/* Waits for the kernel's answer. If the kernel lacks support, no answer comes, and the wait times out. */
 static int read_answer(int fd)
 {
 	struct timeval limit = { .tv_usec = 200000 };

@@ -170,8 +170,8 @@ bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *
 }
 
 /*
- * Returns the bytes that containers must not use: what tenants were granted after a wait but do not hold yet, and what is kept
- * for waiting tenants.
+ * Returns the bytes that containers must not use: memory that tenants were granted after a wait but do not hold yet, and memory
+ * kept for waiting tenants.
  */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {

@@ -1,8 +1,8 @@
 /*
  * Watches all GPU work of this machine, with or without allot's library. A task is a process that uses a GPU. It is noticed
  * when it opens the device node (open_events.h), or at the latest when the driver lists it (a census, census.h). Counts each
- * task's memory and GPU time, and informs the freezer. A tenant's GPU time is taken from its leases; that of other tasks from
- * the driver's samples or, without them, from presence on the driver's list.
+ * task's memory and GPU time, and informs the freezer. A tenant's GPU time is taken from its leases. Other tasks' GPU time is
+ * taken from the driver's samples or, without samples, from presence on the driver's list.
  *
  * If openings cannot be watched (logged once), the driver's list is read every census_interval. A private daemon watches only
  * with freezer = on. Main thread only.
@@ -33,8 +33,8 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
- * Returns how many bytes of the card's memory the containers without the library that have just been let start may still
- * allocate; these bytes count as taken. `watch` may be NULL.
+ * Returns how many bytes of the card's memory may still be allocated by containers without the library that were just allowed
+ * to start. These bytes count as taken. `watch` may be NULL.
  */
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
@@ -67,8 +67,8 @@ const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
 /*
- * Returns the name that the container engine gives to the container of the tenant's processes; NULL if there is none, or it is
- * unknown, or `watch` is NULL. Valid until the next turn of the event loop.
+ * Returns the container engine's name for the container of the tenant's processes. NULL if there is no container, if its name
+ * is unknown, or if `watch` is NULL. Valid until the next turn of the event loop.
  */
 const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
 						const struct tenant *tenant);

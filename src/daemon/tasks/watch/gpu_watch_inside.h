@@ -28,7 +28,7 @@ bool gpu_watch_is_governed(const struct gpu_watch *watch, const struct census_ca
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
- * Returns the cards (bit mask) that a process can open and that its CUDA_VISIBLE_DEVICES at its start names. In
+ * Returns the cards (bit mask) that a process can open and that its initial CUDA_VISIBLE_DEVICES names. In
  * gpu_watch_cards.c.
  */
 uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);

@@ -40,7 +40,7 @@ static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct ce
 	       !has_recent_sample(&t->card[card], now_ns);
 }
 
-/* Returns each unlisted task's part (is_unlisted()) of the card's busy time that neither samples nor leases explain. */
+/* Returns the share of each unlisted task: the busy time that neither samples nor leases explain is divided equally. */
 static double unlisted_share(struct gpu_watch *w, unsigned card, const struct census_card *seen,
 			     uint64_t now_ns)
 {

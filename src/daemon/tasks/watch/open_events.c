@@ -136,8 +136,8 @@ static void exec_ready(void *data, uint32_t events)
 	struct open_events *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
-	 * Mark our own nodes again: the driver may make a node at its first use. watch_namespace() may fail to, since the
-	 * process of the exec may have ended.
+	 * Mark our own nodes again: the driver may make a node at its first use. watch_namespace() may miss the node, because the
+	 * process that called exec may have ended.
 	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;
