@@ -305,10 +305,9 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * Callback, called when the headers, a part of the body, or the body's end (*body_length is 0) has arrived, and after
- * server_call_answer().
- * If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers. Any other request is answered before
- * its body is read, and its connection then ends.
+ * Callback: called when the headers, a part of the body, or the body's end (*body_length is 0) has arrived, and after
+ * server_call_answer(). If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers. Any other
+ * request is answered before its body is read, and its connection then ends.
  */
 enum MHD_Result server_on_request(void *data, struct MHD_Connection *at, const char *url,
 				  const char *method, const char *version, const char *body,

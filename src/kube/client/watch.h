@@ -12,8 +12,8 @@
 #include "kube/client/kube_client.h"
 
 /*
- * The callbacks of kube_watch_start()'s caller. Each may stop the watch; then none is called any more. The watch owns the
- * objects: take a reference to keep one.
+ * The callbacks of kube_watch_start()'s caller. Each callback may stop the watch; after that, no callback is called. The
+ * watch owns the objects: take a reference to keep an object.
  */
 struct watch_handlers {
 	/* a list begins: an object of an earlier list that is not delivered again before `synced` no longer exists */
@@ -29,7 +29,7 @@ struct watch_handlers {
 struct kube_watch;
 
 /*
- * Starts a watch. `collection` is a path such as "/api/v1/pods"; `selector` is such as
+ * Starts a watch. `collection` is a path such as "/api/v1/pods"; `selector` is, for example,
  * "fieldSelector=spec.nodeName%3Dn1", or "". Returns NULL if out of memory.
  */
 struct kube_watch *kube_watch_start(struct kube_client *client, const char *collection,

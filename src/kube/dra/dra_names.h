@@ -7,7 +7,7 @@
 #define DRA_POOL_MAX 254  /* size of the name of a pool or slice, with its NUL */
 
 /*
- * Taints of a device (feature gate DRADeviceTaints). Pods that use the device continue; the scheduler gives it to no new ones.
+ * Taints of a device (feature gate DRADeviceTaints). Pods that use the device continue; the scheduler gives it to no new pod.
  */
 #define DRA_TAINT_CORDONED DRA_DRIVER "/cordoned"
 #define DRA_TAINT_UNHEALTHY DRA_DRIVER "/unhealthy"

@@ -83,7 +83,8 @@ static bool names_request(const json_t *requests, const char *request)
 }
 
 /*
- * Reads the terms from the parameters in `config`. The class's parameters come first in `config`, so the claim's replace them.
+ * Reads the terms from the parameters in `config`. The class's parameters come first in `config`, so the claim's parameters
+ * replace them.
  */
 static int read_terms(const json_t *config, struct dra_result *ret, struct error *err)
 {

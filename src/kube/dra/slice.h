@@ -69,8 +69,8 @@ json_t *dra_slice(const struct dra_slice_names *names, const char *version, int6
 		  json_t *devices);
 
 /*
- * Adds the memory sizes (MiB) of the GPUs (not the MIG instances) in the API server's list of slices to a sorted list without
- * duplicates. Returns 0 or -ENOMEM.
+ * Adds the GPUs' memory sizes in `slices`, a list from the API server, to sizes_mib, a sorted list without duplicates. Leaves
+ * out MIG instances. Returns 0 or -ENOMEM.
  */
 int dra_add_memory_sizes(const json_t *slices, json_t *sizes_mib);
 

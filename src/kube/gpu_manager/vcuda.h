@@ -7,7 +7,7 @@
  *
  * Annotations of the pod:
  *
- *     tencent.com/vcuda-core-limit: 50    percent of each GPU's time that may be used while others leave it idle
+ *     tencent.com/vcuda-core-limit: 50    the most percent of each GPU's time, if other tenants leave the GPU idle
  *     tencent.com/predicate-gpu-idx-0     the numbers of the GPUs, separated by commas, that gpu-manager's scheduler
  *                                         (gpu-admission) chose for the first container after the init containers
  *     tencent.com/predicate-time, gpu-assigned: false, predicate-node    from the same scheduler
@@ -49,7 +49,7 @@ struct vcuda_request {
 	unsigned limit_pct;
 	/* number of GPUs that a scheduler chose: equal to `cards`, or 0 */
 	unsigned chosen;
-	/* true: chosen by HAMi's protocol, and `uuid` names the GPUs; false: `minor` does */
+	/* true: chosen by HAMi's protocol, and `uuid` names the GPUs; false: `minor` names them */
 	bool is_by_shares;
 	unsigned minor[VCUDA_MAX_CARDS]; /* device file number of each chosen GPU */
 	char uuid[VCUDA_MAX_CARDS][KUBE_ID_MAX];

@@ -38,7 +38,7 @@ struct vcuda_choice {
 };
 
 /*
- * Chooses for a call for cores. Errors:
+ * Chooses the container for a call for cores. Errors:
  *
  * -EAGAIN          no known container requests this number; the watch of pods may be late, so try again
  * -EBUSY           several containers match, and nothing tells them apart

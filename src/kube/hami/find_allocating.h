@@ -28,8 +28,8 @@ struct choice_query {
 	const char *const *id; /* ids that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
 	/*
-	 * Whether the container already has its shares, although the annotations of `pod` still list them as open. NULL: no
-	 * container has.
+	 * Whether the container already has its shares, although the annotations of `pod` still list them as open. A NULL
+	 * pointer stands for a function that returns false.
 	 */
 	bool (*has_shares)(void *data, const struct kube_pod *pod, size_t container);
 	void *data; /* passed to has_shares */

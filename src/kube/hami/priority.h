@@ -16,8 +16,8 @@
 #define KUBE_PRIORITY_OPPORTUNISTIC (-100)
 
 /*
- * Reads a container's limit of `resource`, and sets *ret to it as allot's priority; 0 if there is no limit. -EINVAL or -ERANGE:
- * the error names the limit and its valid values.
+ * Reads HAMi's priority from a container's limit of `resource`, and sets *ret to the matching allot priority; 0 if there is no
+ * limit. -EINVAL or -ERANGE: the error names the limit and its valid values.
  */
 int priority_read(const struct kube_pod *pod, size_t container, const char *resource, int *ret,
 		  struct error *err);

@@ -25,8 +25,8 @@ struct kube_share {
 	uint64_t memory_mib;
 	unsigned cores_pct;
 	/*
-	 * Percent of the GPU's time that the container may use while others leave it idle; cores_pct is then 0. Comes from
-	 * KUBE_BORROWED, not from the share's text.
+	 * Percent of the GPU's time that the container may use while other tenants leave the GPU idle; cores_pct is then 0.
+	 * Comes from KUBE_BORROWED, not from the share's text.
 	 */
 	unsigned borrowed_pct;
 };
@@ -43,8 +43,8 @@ struct kube_shares {
  */
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
 /*
- * Like shares_parse(), for a pod with this many containers, of which `init` are init containers. HAMi up to 2.8 leaves init
- * containers out of the text. If the text does, the shares are numbered as if it had them.
+ * Like shares_parse(), for a pod with this many containers, of which `init` are init containers. HAMi up to 2.8 writes no init
+ * containers. If the text has none, the shares are numbered as if the text had init containers without shares.
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
@@ -53,8 +53,8 @@ char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);
 
 /*
- * shares_format_borrowed() makes the value of KUBE_BORROWED: borrowed_pct in place of the cores. shares_have_borrowed(): whether any
- * share has a borrowed_pct.
+ * shares_format_borrowed() makes the value of KUBE_BORROWED, which has borrowed_pct in place of the cores.
+ * shares_have_borrowed() returns true if any share has a borrowed_pct.
  */
 char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_have_borrowed(const struct kube_shares *shares);
@@ -64,7 +64,7 @@ bool shares_have_borrowed(const struct kube_shares *shares);
  */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
-/* Returns the first share of a container, and their number in *ret_count. */
+/* Returns the first of a container's shares, and sets *ret_count to the number of its shares. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
 /* Removes the shares of a container from the list. */

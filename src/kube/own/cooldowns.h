@@ -1,7 +1,7 @@
 /*
- * Cooldowns of a node's GPUs: until when a GPU takes no opportunistic pods (pods that are placed by measured use). After
- * evicting such pods, the scheduler writes the GPU's cooldown to the node (annotation allot.dev/node-shut), so that a scheduler
- * that takes over knows it.
+ * A cooldown is the time for which a GPU takes no opportunistic pods (pods that are placed by measured use). After evicting
+ * opportunistic pods, the scheduler writes the GPU's cooldown to the node (annotation allot.dev/node-shut), so that a scheduler
+ * that takes over knows the cooldown.
  *
  *     {"cards":[{"id":"GPU-..","until":1790000600,"rounds":2}]}
  *
@@ -21,7 +21,7 @@ struct kube_cooldown {
 	char id[KUBE_ID_MAX];
 	/* end of the cooldown, in seconds since 1970 */
 	int64_t until_s;
-	/* evictions in a row, from 1; kept for a while after the cooldown, since another eviction would add to it */
+	/* evictions in a row, from 1; kept for a while after the cooldown, since the next eviction adds 1 */
 	unsigned rounds;
 };
 

@@ -120,8 +120,8 @@ static uint64_t attribute(CUdevice_attribute which)
 }
 
 /*
- * Returns the bytes that a larger stack takes at once: the difference, for each thread that the GPU can run at a time (measured
- * on an H200, driver 580: 264 MiB per KiB). Other limits take nothing until a kernel needs it.
+ * Returns the bytes that a larger stack takes at once: its growth times the number of threads that the GPU can run at a time
+ * (measured on an H200, driver 580: 264 MiB per KiB). Other limits take no memory until a kernel needs the memory.
  */
 static uint64_t stack_growth_bytes(CUlimit limit, size_t old, size_t value)
 {

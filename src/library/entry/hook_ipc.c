@@ -51,7 +51,7 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 	shared_record_export(&s);
 }
 
-/* Makes a handle of allot's own for memory that can be moved off the GPU, because the driver has none for it. */
+/* Makes a handle of allot's own for memory that can be moved off the GPU: the driver makes no handles for this memory. */
 static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct backing b;
@@ -81,8 +81,8 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 }
 
 /*
- * Records memory that this process opened. Returns false if the memory is charged to no process of the tenant, and exceeds the
- * quota.
+ * Records memory that this process opened. Returns false if no process of the tenant is charged for the memory yet, and the
+ * memory exceeds the quota.
  */
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {
