@@ -2,7 +2,7 @@
  * A small HTTP server on an event loop, by libmicrohttpd. Main thread only. No client can block the loop: sockets are
  * non-blocking, a request's line and headers must fit into 16 KiB, and bodies and connections are limited (server_config.h). A
  * connection is closed if a request does not arrive, or its answer is not read by the client, within SERVER_DEADLINE_NS. At the
- * limit of connections, a new one replaces an idle or slow connection of the peer that has the most connections.
+ * limit of connections, a new connection replaces an idle or slow connection of the peer that has the most connections.
  */
 #pragma once
 

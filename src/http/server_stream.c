@@ -40,8 +40,7 @@ struct server_part *server_part_free(struct server_part *part)
 }
 
 /*
- * Callback of libmicrohttpd that gives it the next bytes of the stream. Called while there is room
- * for them.
+ * Callback: gives libmicrohttpd the next bytes of the stream. libmicrohttpd calls it while it has room for more bytes.
  */
 static ssize_t read_stream(void *data, uint64_t position, char *to, size_t room)
 {

@@ -13,10 +13,11 @@
 #include "daemon/state/fd_exchange_store.h"
 #include "daemon/state/tenant.h"
 
-/* Bound of a sum of waiting times, about a hundred days: no process waits that long, so a larger value is false. */
+/* Upper bound of a sum of waiting times, about a hundred days: no process waits that long, so a larger value is false. */
 #define WAITED_MAX_NS (UINT64_C(1) << 53)
 /*
- * Most walks over the slots in one call of tenant_usage(), for slots that never stop changing. A walk takes some microseconds.
+ * Limit of walks over the slots in one call of tenant_usage(), because slots may never stop changing. A walk takes some
+ * microseconds.
  */
 #define USAGE_WALKS_MAX 100
 #define MIX_PRIME UINT64_C(0x100000001b3) /* FNV-1 prime */

@@ -108,7 +108,7 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
 					      "start_time", (json_int_t)tenant->command_start));
-	/* If the store of claims is lost, the claim is made again from this member. */
+	/* If the store of claims is lost, the daemon makes the claim again from this member of the JSON. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",
 				    json_pack("{s:s, s:b, s:b}", "key", t->claim.key,
@@ -138,7 +138,7 @@ void tenant_state_save_or_retry(struct tenant *tenant, bool sync, const char *ri
 	if (tenant_state_save(tenant, sync, &err) >= 0)
 		return;
 	log_error("%s (%s; trying again)", err.text, risk);
-	tenant->save_failed = true; /* the next failure is not logged again */
+	tenant->save_failed = true; /* further failures are not logged */
 	tenant_save_soon(tenant);
 }
 

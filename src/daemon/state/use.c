@@ -39,7 +39,7 @@ static struct past_use *find_place(struct node *node, uint64_t now_ns)
 }
 
 /*
- * Remembers a past use. Of two uses of the same name and user, as after a rename, the larger stays.
+ * Remembers a past use. Of two uses of the same name and user, as after a rename, keeps the larger use.
  * A full table drops the entry with the least use.
  */
 static void remember(struct node *node, const struct past_use *past, uint64_t now_ns)

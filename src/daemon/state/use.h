@@ -28,7 +28,7 @@ void use_restore(struct tenant *tenant, double use_ns);
 /* Returns the use of present and past tenants, for the file of use (use_state.h). NULL if out of memory. */
 json_t *use_to_json(struct node *node);
 /*
- * Takes a list of use_to_json() that is passed_ns old. Call before there are tenants. Returns -EINVAL, and takes nothing,
- * if invalid.
+ * Restores past uses from a list that use_to_json() made passed_ns ago. Call before there are tenants. Returns -EINVAL, and
+ * restores nothing, if the list is invalid.
  */
 int use_from_json(struct node *node, const json_t *list, uint64_t passed_ns, struct error *err);

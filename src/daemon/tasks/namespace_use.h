@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "daemon/containers/engine/engine_reply.h"
 
-#define NAMESPACE_USES_MOST 256 /* beyond so many, a new namespace counts as "" */
+#define NAMESPACE_USES_MOST 256 /* beyond this number, a new namespace counts as "" */
 
 struct node;
 struct tenant;

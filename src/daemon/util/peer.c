@@ -102,7 +102,7 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (peer->confirmed)
 		return 0;
 	/*
-	 * The pid that connected also sent this message and is alive, so the pidfd is that process, unless the pid was
+	 * The pid that connected also sent this message and is alive, so the pidfd is that process's, unless the pid was
 	 * reused between connect() and pidfd_open().
 	 */
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Zero it to start an empty text. */
+/* Zero the struct to start an empty text. */
 struct json_text {
 	char *text;
 	size_t used, size;

@@ -62,7 +62,7 @@ static struct kube_call *find_call(struct kube_client *c, const CURL *easy)
 	return NULL;
 }
 
-/* Finds a call that has something to deliver: a complete line, or a 2xx status of which `line` was not told yet. */
+/* Finds a call that has something to deliver: a complete line, or a 2xx status that is not reported to `line` yet. */
 static struct kube_call *find_lines(struct kube_client *c)
 {
 	struct kube_call *call;

@@ -11,7 +11,7 @@
 #include "kube/util/object.h"
 #include "kube/util/timestamp.h"
 
-/* An object's events are in the object's namespace. A node has no namespace; its events are in this one. */
+/* An object's events are in the object's namespace. A node has no namespace; its events are in this namespace. */
 #define NODE_EVENTS "default"
 #define PATH_SIZE 600 /* fits Kubernetes names of 63 and 253 bytes */
 

@@ -1,6 +1,6 @@
 /*
  * Makes a merge patch (RFC 7386) that sets or removes annotations and labels. If the patch names a version and the object has
- * another, the server answers 409. Thread safe.
+ * another version, the server answers 409. Thread safe.
  */
 #pragma once
 

@@ -50,8 +50,8 @@ static const char *container_of(const struct vcuda_choice *c)
 }
 
 /*
- * Compares when the pods were bound or, if unknown, created. strcmp() can order times of creation, because their length is
- * fixed.
+ * Compares the times at which the pods were bound or, if unknown, created. strcmp() can order times of creation, because their
+ * length is fixed.
  */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 {

@@ -9,7 +9,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/* Upper bounds, because another program writes the annotation and could make this one use much memory. */
+/* Upper bounds, because another program writes the annotation and could make this program use much memory. */
 #define CARDS_MAX 1024
 #define NUMBER_MAX INT32_MAX
 

@@ -188,7 +188,7 @@ static int find_container(const struct choice_query *q, struct choice *c, struct
 			" has GPU shares for container number %zu, but the pod has only %zu containers: "
 			"create the pod anew",
 			c->container + 1, c->pod->containers);
-	/* This container has its shares already, so the call is for a later container, and the ids do not belong to these shares. */
+	/* The container has its shares already, so the call and its ids are for a later container. */
 	if (q->has_shares && q->has_shares(q->data, c->pod, c->container))
 		return error_set(
 			err, EAGAIN,

@@ -41,8 +41,8 @@ int pod_read(json_t *object, struct kube_pod **ret, struct error *err);
 struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is allowed; returns NULL */
 
 /*
- * Returns a smaller copy of a Pod object, for programs that keep many: without the members that allot does not use. Returns
- * NULL if out of memory.
+ * Returns a copy of a Pod object without the members that allot does not use, for programs that keep many pods. Returns NULL if
+ * out of memory.
  */
 json_t *pod_copy_trimmed(const json_t *object);
 
@@ -60,5 +60,5 @@ const char *pod_limit(const struct kube_pod *pod, size_t container, const char *
 /* Reads the bind time, in seconds since 1970. -ENODATA: none; -EINVAL: the error says why. */
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err);
 
-/* Returns the node that the pod is bound to, else the one that the scheduler chose; "" if neither. */
+/* Returns the node that the pod is bound to, else the node that the scheduler chose; "" if there is neither. */
 const char *pod_node(const struct kube_pod *pod);

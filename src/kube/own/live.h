@@ -39,8 +39,8 @@ struct kube_live {
 
 /*
  * Reads what the pod's annotations say about the container. -EINVAL or -ERANGE: the error names the annotation and what is
- * valid. An unknown name in the domain allot.dev, or one for a container that does not exist, is an error too, because the user
- * wanted to change something.
+ * valid. An unknown name in the domain allot.dev, or a name for a container that does not exist, is an error too, because the
+ * user wanted to change something.
  */
 int live_read(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 	      struct error *err);

@@ -252,7 +252,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* The daemon answers reserve_wait() at once, because a process that launches has a context. */
+	/* The daemon answers reserve_wait() at once: a process that launches has a context, which already holds memory. */
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;

@@ -77,7 +77,7 @@ static int thaw(struct freezer *f, struct gpu_container *c)
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s; trying again", CONTAINER_SHORT_ID,
 			  c->what.id, strerror(-r));
-		/* freezer_read() tries again. Until then the cgroup stays in the watchdog's list and in frozen_list.h's. */
+		/* freezer_read() tries again. Until then the watchdog and frozen_list.h keep the cgroup in their lists. */
 		return r;
 	}
 	c->is_frozen = false;

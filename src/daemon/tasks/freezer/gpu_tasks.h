@@ -59,7 +59,7 @@ struct gpu_container {
 	unsigned holds;       /* bits of enum freezer_hold; item.by_hand is true if any is set */
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
-	/* the container's name as the engine reports it (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
+	/* the engine's name for the container (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
 	struct engine_name name;
 	bool has_name, is_name_requested;
 	/* the name was reported since `live` last rose from 0; an older name may have changed */

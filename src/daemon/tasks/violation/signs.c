@@ -23,7 +23,7 @@
 
 /* ---- first sign: an ancestor that belongs to a tenant ---- */
 
-/* Returns the tenant that process `pid` has registered with, or whose command_pid it is; NULL if there is none. */
+/* Returns the tenant with which process `pid` has registered, or whose command_pid is `pid`; NULL if there is none. */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
 	struct tenant *t;

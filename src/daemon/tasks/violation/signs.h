@@ -10,7 +10,7 @@
 
 struct node;
 
-/* Reads the signs of a process. Stops at the first one; all others are NULL. */
+/* Reads the signs of a process. Stops at the first sign that is found; all others are NULL. */
 struct violation_signs signs_of(struct node *node, int pid);
 
 /* Returns true for this process, its ancestors and init. */

@@ -28,7 +28,7 @@ struct suspect {
 	const char *how;             /* the sign by which the tenant was found; NULL: none */
 	char owner[REGION_NAME_MAX]; /* name of the tenant to which the signs point; "": none */
 	unsigned censuses_left;      /* censuses until the signs are read again */
-	bool is_failure_logged;      /* a failure to watch it is logged */
+	bool is_failure_logged;      /* a failure to watch the process was logged */
 
 	bool is_offender; /* if true, the following fields are valid */
 	enum violation_reason reason;

@@ -1,6 +1,6 @@
 /*
- * Finds the cards that a program uses according to its CUDA_VISIBLE_DEVICES: free memory on other cards does not help it.
- * Pure.
+ * Finds the cards that a program uses according to its CUDA_VISIBLE_DEVICES, because free memory on other cards does not help
+ * the program. Pure.
  */
 #pragma once
 

@@ -73,7 +73,7 @@ static int open_beneath(int root_fd, const char *path)
 
 /*
  * Marks the nodes in the process's mount namespace. Its files may be hostile, so links resolve below its root (Linux 5.6), and
- * only character devices are marked; otherwise it could make us mark any file of the host.
+ * only character devices are marked; otherwise the process could make us mark any file of the host.
  */
 static void mark_of(struct open_events *o, int pid)
 {
@@ -136,8 +136,8 @@ static void exec_ready(void *data, uint32_t events)
 	struct open_events *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
-	 * Mark our own nodes again: the driver may make a node at its first use. watch_namespace() may miss the node, because the
-	 * process that called exec may have ended.
+	 * Mark our own nodes again: the driver may make a node at its first use. watch_namespace() may miss the node,
+	 * because the process that called exec may have ended.
 	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;

@@ -24,7 +24,7 @@ typedef void (*open_events_handler)(void *data, int pid);
 
 /*
  * Watches comma-separated paths, at most OPEN_EVENTS_MAX_NODES, in all mount namespaces; also nodes that appear later. Returns
- * -EPERM or another -errno, and what is missing.
+ * -EPERM or another -errno; the error says what is missing.
  */
 int open_events_start(struct loop *loop, const char *paths, open_events_handler handler, void *data,
 		      struct open_events **ret, struct error *err);
