@@ -40,7 +40,7 @@ struct server_part *server_part_free(struct server_part *part)
 }
 
 /*
- * Callback: gives libmicrohttpd the next bytes of the stream. libmicrohttpd calls it while it has room for more bytes.
+ * Callback: gives libmicrohttpd the next bytes of the stream. Called while libmicrohttpd has room for more bytes.
  */
 static ssize_t read_stream(void *data, uint64_t position, char *to, size_t room)
 {

@@ -17,7 +17,7 @@ struct violation_signs signs_of(struct node *node, int pid);
 bool signs_is_untouchable(int pid);
 
 /*
- * Returns true if the process's container may be frozen because of the process: the container has neither another tenant's
+ * Returns true if the process's container may be frozen because of the process: the container contains neither another tenant's
  * registered process nor this daemon.
  */
 bool signs_has_own_container(struct node *node, const struct tenant *tenant, int pid);

@@ -51,7 +51,7 @@ static int subscribe(int fd)
 	return send(fd, &message, length, 0) < 0 ? -errno : 0;
 }
 
-/* Receives one message. Returns true for an event of the kernel. For any other message returns false, with *ret_error 0. */
+/* Receives one message. Returns true for an event of the kernel; false for another message (*ret_error 0) or an error. */
 static bool receive(int fd, int flags, struct proc_event *ret, int *ret_error)
 {
 	struct answer answer;
