@@ -122,8 +122,8 @@ const char *allot_device_name(const allot_device *device);
 uint64_t allot_device_memory_bytes(const allot_device *device);
 
 /*
- * Gets the memory used by all processes, of tenants or not; the value is at most a second old. Returns -ENODATA if the driver
- * does not say.
+ * Gets the memory used by all processes, whether they belong to tenants or not; the value is at most a second old. Returns
+ * -ENODATA if the driver does not report it.
  */
 int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_bytes);
 
@@ -131,8 +131,8 @@ int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_byt
 double allot_device_busy_pct(const allot_device *device);
 
 /*
- * Return the sums of the quotas and of the guarantees that tenants were promised. A quota counts only if it was requested, and
- * not if its tenant waits or swaps when memory is short.
+ * Return the sums of the quotas and of the guarantees that tenants were promised. The sum of the quotas leaves out tenants
+ * that requested no quota, and tenants with `--on-full wait` or `swap`.
  */
 uint64_t allot_device_promised_bytes(const allot_device *device);
 double allot_device_promised_cores_pct(const allot_device *device);
@@ -247,7 +247,7 @@ const char *allot_client_warnings(const allot_client *client);
  * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work completes. If its memory is moved
  * out, or back by the driver's checkpoint call, these functions return when the move is over, unless ALLOT_PAUSE_NO_WAIT is
  * given; the duration of the move grows with the number of bytes. -EBUSY: its memory is being moved already, or can't be moved
- * now. -ENOSPC: there is too little room for it. -ECANCELED: another client resumed the tenant, or moved its memory out again,
+ * now. -ENOSPC: there is no room to move it to. -ECANCELED: another client resumed the tenant, or moved its memory out again,
  * meanwhile. -ESRCH: the tenant ended meanwhile, or has no process with GPU memory to move. -EINVAL: this version does not know
  * the flags. For root and group "allot", `tenant` may also be a container with GPU work, by name or by the beginning of its id.
  */

@@ -1,6 +1,6 @@
 /*
  * Finds the running daemon for some hardware. If run_dir is given, only the daemon of that directory counts. If run_dir is
- * NULL, the system's daemon is tried first, except if ALLOT_RUN_DIR is set, and then the daemon in the user's own run
+ * NULL, two daemons are tried: first the system's daemon, unless ALLOT_RUN_DIR is set; then the daemon in the user's own run
  * directory (under $ALLOT_RUN_DIR if set; see base/paths.h). No daemon is started.
  *
  * `hardware` is a name from paths_hardware(). All functions return 0, or -errno with one line in err.
@@ -11,7 +11,10 @@
 #include "base/paths.h"
 #include "client/client.h"
 
-/* Finds a running daemon, in the order above, and connects to it. Returns -ENOENT if none runs. The caller owns the client. */
+/*
+ * Finds a running daemon, in the order that the start of this file gives, and connects to it. Returns -ENOENT if none runs.
+ * The caller owns the client.
+ */
 int client_find(const char *hardware, const char *run_dir, struct client **ret_client,
 		struct error *err);
 

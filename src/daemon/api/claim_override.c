@@ -1,6 +1,6 @@
 /*
- * An override is changed terms of a claim (a container's right to shares of GPUs). Applies overrides, and keeps the original
- * terms to undo them.
+ * An override replaces terms (quotas, shares, ...) of a claim, which is a container's right to shares of GPUs. This file
+ * applies overrides, and keeps the original terms to undo them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -62,8 +62,8 @@ int claims_load_original(struct claim *claim, const struct store_claim *written,
 }
 
 /*
- * Makes a request for all terms of a device: those of the override, and the original ones otherwise. An original limit that
- * equals the original cores_pct follows an overridden cores_pct.
+ * Makes a request for all terms of a device: the override's terms, and the original value of each term that the override
+ * lacks. If the original limit equals the original cores_pct, the limit follows an overridden cores_pct.
  */
 static struct promise_request request_of(const struct promise *original,
 					 const struct promise_request *override)
@@ -125,8 +125,8 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 		return 0;
 	int r = plan_change(claim, &original, override, &change, &changes, err);
 	/*
-	 * claim->original is non-NULL exactly while an override is in force. If that does not change, and no term does, there
-	 * is nothing to save.
+	 * claim->original is non-NULL exactly while an override is in force. If an override stays in force or stays absent, and
+	 * no term changes, there is nothing to save.
 	 */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;

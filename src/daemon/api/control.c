@@ -319,9 +319,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Called when all connections are taken except those reserved for root. Closes a connection that holds no tenant and no trace,
- * of the user other than root with the most connections. That user keeps at least as many connections as the newcomer's user
- * then has. Returns false if there is no such connection.
+ * Called when only connections reserved for root are free. Closes a connection of the user (not root) with the most
+ * connections, but none that holds a tenant or a trace. Afterwards that user has at least as many connections as the
+ * newcomer's user. Returns false if no connection may be closed.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {

@@ -6,8 +6,9 @@
  * dropped. Users are served in turn, one request each. Clients that ask for the list of tenants at the same time get the same
  * reply.
  *
- * If all connections are taken, a new one replaces an old one without tenants and traces, of the user (not root) with the most
- * connections. If there is no such connection, only a user with fewer than CONTROL_ASSURED connections gets a new one.
+ * If all connections are taken, a new one replaces an old one of the user (not root) with the most connections; connections
+ * that hold a tenant or a trace stay. If none can be replaced, only a user with fewer than CONTROL_ASSURED connections gets a
+ * new one.
  */
 #pragma once
 
@@ -29,8 +30,8 @@ struct control;
 /* Starts to listen. All users may connect, unless the daemon is private. */
 int control_open(struct node *node, struct control **ret, struct error *err);
 /*
- * Closes every connection and removes the socket. Tenants that connections hold stay: their holders attach to the next
- * daemon. NULL is allowed; returns NULL.
+ * Closes every connection and removes the socket. Tenants held through a connection stay, because their holders attach to the
+ * next daemon. NULL is allowed; returns NULL.
  */
 struct control *control_close(struct control *control);
 

@@ -208,8 +208,8 @@ static bool is_list(const json_t *request)
 }
 
 /*
- * Returns the last reply to "list" if making it began after this request came, else NULL. So clients that ask at the same time
- * share one list, which takes milliseconds to make if there are many tenants.
+ * Returns the last reply to "list" if the daemon began to make that reply after this request came, else NULL. So clients that
+ * ask at the same time share one list, which takes milliseconds to make if there are many tenants.
  */
 static const char *find_list(const struct session *session)
 {

@@ -120,7 +120,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(f->spare_pct), "elastic_reason", lend_reason_name(f->lend_reason),
 		"got_1s_pct", rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct),
 		"waited_s", seconds(usage.waited_ns), "denied", (json_int_t)usage.denied);
-	/* Programs may not rely on the following members. */
+	/* The protocol does not promise the following members, so they may change. */
 	json_t *more = json_pack(
 		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
 		"uuid", d->card->info.uuid_text, "cores_effective_pct",
@@ -191,7 +191,7 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > known ? used - known : 0));
 }
 
-/* Returns null if the library cannot move the tenant's memory, and no checkpoint has moved it or failed to. */
+/* Returns null if the library cannot move the tenant's memory, unless a checkpoint has moved it or failed to move it. */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

@@ -1,6 +1,6 @@
 /*
- * A claim is one container's right to shares of GPUs (claims.h). Requests for claims by people and container engines
- * (docs/reference/protocol.md), whose keys are "cdi/<name>". Claims with other keys belong to the kubelet's plugins: requests
+ * A claim is one container's right to shares of GPUs (claims.h). Handles the requests of people and container engines for
+ * claims with keys "cdi/<name>" (docs/reference/protocol.md). Claims with other keys belong to the kubelet's plugins: requests
  * can list but not change them.
  */
 #include <errno.h>

@@ -157,7 +157,7 @@ static bool choose_cards(struct node *node, struct device_request *list, int cou
 		return true;
 	/*
 	 * There is only one entry, or choose_near() found too few cards, because it omits cards whose time is all promised.
-	 * promise_decide() later refuses or scales the guarantees there.
+	 * On such cards, promise_decide() later refuses or scales the guarantees.
 	 */
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)

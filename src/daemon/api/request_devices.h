@@ -27,5 +27,5 @@ int request_read_devices(struct node *node, const json_t *request,
 int request_choose_devices(struct node *node, const json_t *request,
 			   struct device_request list[REGION_MAX_DEVICES], struct error *err);
 
-/* Reads the request's "priority", if it has one: 1, else 0; or -EINVAL, if it is out of range. */
+/* Reads the request's "priority". Returns 1 if the request has a priority, 0 if not, or -EINVAL if it is out of range. */
 int request_read_priority(const json_t *request, int64_t *ret, struct error *err);

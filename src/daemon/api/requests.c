@@ -340,8 +340,8 @@ static int read_on_full_change(const json_t *request, const struct tenant *tenan
 }
 
 /*
- * Changes a device's terms. If on_full changes, the quota is requested again: with `fail` it is promised, so it must be free,
- * and with `wait` it is not.
+ * Changes a device's terms. If on_full changes, the quota is requested again: only `fail` promises the quota, so a change to
+ * `fail` needs as much unpromised memory.
  */
 static int change_device(struct tenant *tenant, struct terms_change *change, unsigned device,
 			 const struct promise_request *terms, struct error *err)

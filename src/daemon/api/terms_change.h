@@ -1,6 +1,6 @@
 /*
- * Terms are a tenant's quotas, shares, priority and so on. Changes those of a live tenant, for `allot set` or a pod's
- * annotations. All changes are checked first; then all are made and saved, or none. Main thread only.
+ * Changes the terms of a live tenant (quotas, shares, priority and so on), for `allot set` or a pod's annotations. All changes
+ * are checked first; then all are made and saved, or none. Main thread only.
  */
 #pragma once
 

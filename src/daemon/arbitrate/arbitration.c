@@ -19,8 +19,8 @@
  */
 #define GANG_ROUNDS 4
 /*
- * In-flight work (ns) that is permitted while gang_command.is_slip (device_gang.h). The library lets a certain least amount of
- * work through in any case; this value is lower, so only that least amount may be in flight.
+ * In-flight work (ns) that is permitted while gang_command.is_slip (device_gang.h). The value is below the minimum that the
+ * library always permits, so exactly that minimum may be in flight.
  */
 #define SLIP_DEPTH_NS 1
 /* Longest times between two readings of a lessee's slots (can_wait()), and of all slots while no lessee works (STILL). */
@@ -307,7 +307,8 @@ static uint64_t step(struct arbitration *a)
 }
 
 /*
- * Sleeps until until_ns, a doorbell, or a->changed differs from `changed`; but at least until STEP_RUNG_NS after the last step.
+ * Sleeps until until_ns, or until a doorbell rings or a->changed differs from `changed`. Sleeps at least until STEP_RUNG_NS
+ * after the last step.
  */
 static void sleep_until(struct arbitration *a, uint32_t changed, uint64_t until_ns)
 {

@@ -56,15 +56,15 @@ struct arbitration_figures {
 	uint64_t charged_ns; /* charged to present and past lessees */
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
-	/* how often a lessee that worked was missing from ARBITRATION_UNLISTED lists in a row: arbitration_set_use() */
+	/* how often a working lessee was missing from ARBITRATION_UNLISTED calls of arbitration_set_use() in a row */
 	uint64_t unlisted;
 };
 
 int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
 		      struct error *err);
 /*
- * The thread calls on_memory(data), which must not block: at most 20 times a second while a process has measured memory that no
- * census has seen, and once when a process requests memory.
+ * The thread calls on_memory(data), which must not block: once when a process requests memory, and at most 20 times a second
+ * while a process reports memory (fresh_bytes in region.h) that no census has seen yet.
  */
 typedef void (*arbitration_on_memory)(void *data);
 void arbitration_set_on_memory(struct arbitration *a, arbitration_on_memory on_memory, void *data);
@@ -90,7 +90,7 @@ struct arbitration *arbitration_stop(struct arbitration *a);
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 struct arbitration_figures arbitration_figures(struct arbitration *a);
 /*
- * Starts or stops recording which tenant has the card when. Every start needs a stop, even one that returned -ENOMEM and
+ * Starts or stops recording which tenant has the card when. Every start needs a stop, even a start that returned -ENOMEM and
  * records nothing. The last stop drops the records.
  */
 int arbitration_watch_spans(struct arbitration *a, bool is_watched);
@@ -106,7 +106,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err);
 /* Frees the lessee. In the region, its lease stays as last published. NULL is allowed; returns NULL. */
 struct lessee *lessee_remove(struct lessee *lessee);
-/* Sets the tenant's name for records and logs. Until then that is the region's name. */
+/* Sets the tenant's name for records and logs. Until then, the region's tenant_name is used. */
 void lessee_rename(struct lessee *lessee, const char *tenant);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
@@ -118,8 +118,8 @@ void lessee_set_gang(struct lessee *lessee, int gang);
 
 /*
  * Puts the lessee into a space group, whose members run at the same time; group 0 takes it out of its group. part_pct is the
- * share of the SMs for its contexts: arbiter_set_space_group(). Returns -EINVAL if the policy has no leases, -ENOSPC if there
- * is no room.
+ * share of the SMs for its contexts: arbiter_set_space_group(). Returns -EINVAL if the policy has no leases, -ENOSPC if the
+ * arbiter has no room for another group.
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 

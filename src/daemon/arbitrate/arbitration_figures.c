@@ -45,7 +45,7 @@ static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 		l->tick_ns = now_ns;
 		return true;
 	}
-	/* After a time without charges, first add a sample for its end, so that the windows show it as idle. */
+	/* After a time without charges, first add a sample for the end of that time, so that the windows show it as idle. */
 	if (l->is_quiet)
 		sample(l, l->tick_ns, l->charged_at_tick_ns);
 	sample(l, now_ns, charged_ns);

@@ -90,7 +90,7 @@ struct arbitration {
 	bool is_still;      /* no doorbell has rung since the last step */
 	bool needs_polling; /* some lessee may change without ringing, so must be polled */
 	uint64_t next_tick_ns;
-	/* no lessee has work or demand: ticks and polls are rare until a doorbell */
+	/* no lessee has work or demand: ticks and polls are rare until a doorbell rings */
 	bool is_sleeping;
 	uint64_t new_memory_reported_ns; /* time of the last call of on_memory for measured memory */
 	bool has_memory_request;

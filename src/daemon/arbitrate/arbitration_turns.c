@@ -16,8 +16,8 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 	if (state == LEASE_STOP || state == LEASE_CLOSING)
 		return TURNS_AWAY;
 	/*
-	 * Processes take turns only in a held lease. A lessee that is alone may have GO without one, because its first
-	 * launch needs no permission.
+	 * Processes take turns only in a held lease. A lessee that is alone may have LEASE_GO without holding the lease,
+	 * because its first launch needs no permission.
 	 */
 	return l->index == arbiter_holder(a->arbiter) && state == LEASE_GO ? TURNS_HELD : TURNS_OPEN;
 }
@@ -68,8 +68,8 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 		return UINT64_MAX;
 	struct turns_lease lease = lease_of(a, l, now_ns);
 	/*
-	 * Without the lease there is nothing to decide, unless time in the last lease is still to be counted (was_in_use), or
-	 * its work drains.
+	 * Without the lease there is nothing to decide, unless time in the lessee's last lease is still to be counted
+	 * (was_in_use), or work from that lease drains.
 	 */
 	if (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
 	    !arbiter_is_draining(a->arbiter, l->index))

@@ -5,7 +5,7 @@
 
 #include "daemon/util/procfs.h"
 
-/* an hour; a tenant that predicts more in-flight work counts as having an hour's */
+/* one hour; a larger prediction of in-flight work counts as one hour */
 #define INFLIGHT_MAX_NS UINT64_C(3600000000000)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)

@@ -48,7 +48,7 @@ struct observer {
 	uint64_t progress_ns; /* time of the last change of `progress` */
 	uint64_t checked_ns;  /* time of the last reading of /proc */
 	bool stopped;
-	/* some process has measured memory that no census has confirmed yet */
+	/* some process reports memory (fresh_bytes) that no census has confirmed yet */
 	bool has_new_memory;
 	bool has_memory_request; /* a memory request (region_want) began or ended */
 	/*

@@ -9,8 +9,8 @@ static struct robust_list_head head;
 static pid_t thread; /* the thread whose list is registered */
 
 /*
- * Registers the robust list of this thread if needed. A forked child must register its own. Returns false if the kernel has
- * none.
+ * Registers the robust list of this thread if needed. A forked child must register its own list. Returns false if the kernel
+ * has no robust lists.
  */
 static bool has_list(void)
 {

@@ -15,7 +15,7 @@
 
 #include "abi/shm/region.h"
 
-/* Behind each control page, as much private memory is mapped. It holds the page's link in the robust list. */
+/* Private memory is mapped directly behind each control page. It holds the page's link in the robust list. */
 #define OWNER_LINK_AT 65536 /* a multiple of every machine's page size */
 #define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
 _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind the page");

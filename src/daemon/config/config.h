@@ -43,13 +43,13 @@ struct config {
 	uint64_t checkpoint_timeout_ns; /* see daemon/memory/checkpoint/checkpoint.h */
 	/* limit of a tenant's in-flight work while it is the only tenant that computes on the card */
 	uint64_t free_depth_ns;
-	/* the same limit while no other tenant even has a process on the card */
+	/* limit of a tenant's in-flight work while no other tenant even has a process on the card */
 	uint64_t free_depth_alone_ns;
 	/* refuse guarantees with a sum above 100 % instead of scaling them */
 	bool refuse_overcommit;
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
-	/* whether tenants that do not say otherwise may borrow GPU time that others leave unused: lend.h */
+	/* whether tenants without a choice of their own may borrow GPU time that others leave unused: lend.h */
 	bool is_elastic;
 	/* all processes of a tenant get GPU time at the same moments, on all its cards: daemon/arbitrate/gang_board.h */
 	bool is_gang;
@@ -64,7 +64,7 @@ struct config {
 	char task_nodes[CONFIG_PATH_MAX];
 	/* action on a process that bypasses the library; a tenant may choose a stricter action */
 	enum on_violation on_violation;
-	enum sharing_way sharing; /* by time or by space: of tenants that do not say which */
+	enum sharing_way sharing; /* by time or by space, for tenants that choose neither */
 	unsigned mps_clients;     /* most processes of one MPS server */
 	/* health of the cards: daemon/gpu/health */
 	bool watches_health;
@@ -113,7 +113,7 @@ struct config {
 	unsigned kube_split_count;
 	bool is_kube_live_terms;
 	double kube_memory_scaling, kube_core_scaling;
-	/* period over which the cards' use is measured; 0: not published */
+	/* period over which the cards' use is measured; 0: the use is not published */
 	uint64_t kube_use_window_ns;
 };
 

@@ -29,7 +29,7 @@ struct census {
 	int ready_fd;      /* eventfd that the thread increments when a reading is complete */
 	uint64_t cost_ns;  /* processor time of the last reading; owned like `card` */
 	struct loop_source *source;
-	struct census_stability stability; /* the latest censuses that read the same; owned like `card` */
+	struct census_stability stability; /* latest censuses with equal readings; owned like `card` */
 	bool is_paused; /* periodic censuses are paused until something changes */
 	/* belongs to the thread from a request until it writes to ready_fd, else to the main thread */
 	struct census_card card[NODE_MAX_CARDS];
@@ -211,8 +211,8 @@ static void reading_ready(void *data, uint32_t events)
 }
 
 /*
- * Notes the ledgers before NVML is read: if they change meanwhile, the comparison uses the higher value. Publishes the census
- * number first, at which each library starts to record its ledger's peak, so no rise is missed.
+ * Notes the ledgers before NVML is read: if they change meanwhile, the comparison uses the higher value. First publishes the
+ * census number, which makes each library start to record its ledger's peak, so no rise is missed.
  */
 static void note_ledgers(struct node *node)
 {

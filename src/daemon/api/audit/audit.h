@@ -61,7 +61,7 @@ bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *acto
  */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 
-/* Returns the terms that requests can change; the caller owns them. NULL if the log is off or memory is out. */
+/* Returns the tenant's terms (quotas, shares, ...) as JSON, for the caller to free. NULL if the log is off or memory is out. */
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
 /*
  * Adds to `what`, as "old" and "new", the terms in which `old` and `now` (from audit_terms()) differ. If `old` is NULL, as for

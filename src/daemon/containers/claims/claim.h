@@ -109,7 +109,7 @@ typedef enum claim_need (*claims_need_check)(void *data, const struct claim *cla
 
 /*
  * Terms that replace those of a claim. A term without a value (has_... is false) returns to its original value, so an empty
- * override restores all.
+ * override restores all terms.
  */
 struct claim_override {
 	bool has_on_full, has_priority;

@@ -497,8 +497,8 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 }
 
 /*
- * Records an allocation in the audit log. Requests by the control socket set an actor, so without one the kubelet made the
- * request.
+ * Records an allocation in the audit log. Requests by the control socket set an actor. So if no actor is set, the kubelet made
+ * the request.
  */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)

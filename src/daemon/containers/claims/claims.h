@@ -22,7 +22,7 @@
 
 struct terms_change; /* daemon/api/terms_change.h */
 
-/* Returns the claim's terms, never NULL. In those of a parked claim, cards may be NULL; claim_uuid() identifies them. */
+/* Returns the claim's terms, never NULL. The cards in a parked claim's terms may be NULL; claim_uuid() identifies them. */
 const struct tenant_terms *claim_terms(const struct claim *claim);
 const char *claim_uuid(const struct claim *claim, unsigned device);
 /* Returns the promise made with the claim, before claims_override_terms() and claims_set_terms(). */
@@ -86,8 +86,8 @@ unsigned claims_count(const struct claims *claims);
 /* Makes an id that no tenant and no parked claim has. Returns 0 or -errno. */
 int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 /*
- * Returns true if a parked claim's tenant has the name or id, which stay taken though the node does not list that tenant.
- * `claims` may be NULL.
+ * Returns true if the tenant of a parked claim has this name or id. Both stay taken although the node does not list that
+ * tenant. `claims` may be NULL.
  */
 bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);

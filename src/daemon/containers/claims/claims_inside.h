@@ -32,7 +32,7 @@ struct claims {
 	char path[STATE_DIR_MAX + 16];
 	struct store *store; /* NULL: not made yet, or unusable */
 	bool is_failure_logged;
-	/* rows to delete: of claims that claims_undo() took back while the store could not be written */
+	/* rows still to be deleted, of claims that claims_undo() took back while the store could not be written */
 	int64_t *undone;
 	size_t undone_count;
 	struct loop_source *timer, *checkpoint_timer;
@@ -52,8 +52,8 @@ struct claims {
  */
 int claims_use_store(struct claims *claims, bool make, struct error *err);
 /*
- * Renames the damaged store, of which *err says what is wrong, and writes all claims to a new store. On failure no store is
- * open; the next claims_use_store() tries again.
+ * Renames the damaged store, and writes all claims to a new store. *err says why the old store is unusable. On failure no store
+ * is open; the next claims_use_store() tries again.
  */
 int claims_renew_store(struct claims *claims, struct error *err);
 
@@ -94,7 +94,7 @@ int claims_prepare_library(struct claims *claims, struct error *err);
 /* Applies trust_check() (daemon/containers/trust/trust.h) to the library that containers would get. */
 int claims_check_library(struct claims *claims, struct error *err);
 
-/* Returns -EINVAL, with what would be accepted, if the text cannot be a claim's key. */
+/* Returns -EINVAL if the text cannot be a claim's key; err then says what would be accepted. */
 int claims_check_key(const char *key, struct error *err);
 /* Makes a tenant's name from any text, by the rules of `tenant` in struct claim_request. `id`: the tenant's id. */
 void claims_make_name(const struct claims *claims, const char *requested, const char *id,

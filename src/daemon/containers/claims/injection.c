@@ -162,7 +162,7 @@ static int add_hami(struct injection *in, const struct tenant_terms *terms, stru
 		snprintf(name, sizeof(name), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
 		r = add_env(in, err, name, "%" PRIu64 "m", p->quota_bytes / MIB);
 	}
-	/* HAMi has one limit for all devices, in whole percent: give the first device's. */
+	/* HAMi has one limit for all devices, in whole percent: use the limit of the first device. */
 	if (r >= 0 && terms->device[0].promise.limit_pct < 100)
 		r = add_env(in, err, "CUDA_DEVICE_SM_LIMIT", "%.0f",
 			    terms->device[0].promise.limit_pct);
@@ -226,7 +226,7 @@ static int add_mirror(struct injection *in, struct trust *trust, const char *dir
 
 /*
  * Mounts the simulated driver and its socket. All simulated cards are behind that socket, so only liballot.so restricts a
- * container to its own.
+ * container to its own cards.
  */
 static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
 		   struct error *err)

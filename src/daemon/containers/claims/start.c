@@ -1,5 +1,5 @@
 /*
- * Puts the store's claims into force when the daemon starts or, if the store was unusable then, later.
+ * Puts the store's claims into force when the daemon starts, or later if the store was unusable at the start.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -234,7 +234,7 @@ static int merge(struct claims *claims, struct error *err)
 	}
 	if (r < 0)
 		return r;
-	/* Remove these first: claims that are brought back below may need their memory. */
+	/* First remove tenants without a stored claim: claims that are restored below may need the memory. */
 	remove_unwritten(claims);
 	for (size_t i = 0; r >= 0 && i < reading.count; i++)
 		if (!find_listed(claims, &reading.list[i]) &&

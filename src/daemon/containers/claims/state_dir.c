@@ -24,8 +24,8 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX])
 }
 
 /*
- * Makes the directory and its parents with mode 0755, because containers mount directories below it, and their users must read
- * them.
+ * Makes the directory and its parents with mode 0755. Containers mount directories below it, which every user of a container
+ * must be able to read.
  */
 static int make_each(char *path, struct error *err)
 {

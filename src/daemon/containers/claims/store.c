@@ -12,7 +12,7 @@
 #include "daemon/containers/claims/store_inside.h"
 
 #define APPLICATION_ID 1634495604 /* the bytes "allt", by which our files are recognized */
-/* A commit makes a checkpoint if the log has this many pages: some hundred allocations. */
+/* A commit makes a checkpoint if the log has this many pages, which several hundred allocations fill. */
 #define LOG_MOST_PAGES 2000
 
 /* Exclusive: one daemon holds the file, and the log needs no shared memory file. */
@@ -81,7 +81,7 @@ static const char filled_sql[] = "PRAGMA user_version = 4;";
 	"PRAGMA user_version = 4;"
 /*
  * The upgrade from each schema number. Table `asked` has the terms that overridden claims had before. Schema 2 did not store the
- * priority there, because it could override only claims with the default priority, 0.
+ * priority there, because only claims with the default priority, 0, could be overridden then.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
@@ -258,7 +258,7 @@ static int prepare(struct store *store, struct error *err)
 	return 0;
 }
 
-/* Accepts only a plain file, or none: opening a FIFO or a device might block. */
+/* Accepts only a plain file or a missing file: opening a FIFO or a device might block. */
 static int check_file(const char *path, struct error *err)
 {
 	struct stat st;

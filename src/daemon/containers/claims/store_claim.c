@@ -8,7 +8,7 @@
 #include "daemon/containers/claims/store.h"
 #include "daemon/containers/claims/store_inside.h"
 
-/* Earlier versions of allotd took priorities up to this. */
+/* Earlier versions of allotd accepted priorities up to this value, so the store may have them. */
 #define PRIORITY_STORED_MOST 1000
 
 /* ---- writing ---- */
@@ -327,7 +327,7 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 		return fail_corrupt(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)
 		return fail_corrupt(store, claim->row, "on_full", err);
-	/* A tenant with a group shares its card by space (runs at the same time as others); without one, it is time-sliced. */
+	/* A tenant with a group shares its card by space (runs at the same time as others); other tenants take turns. */
 	if (sqlite3_column_bytes(s, 12) > 0) {
 		if (!read_text(s, 12, t->sharing.group, sizeof(t->sharing.group)))
 			return fail_corrupt(store, claim->row, "space_group", err);

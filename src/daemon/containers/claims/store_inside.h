@@ -38,5 +38,5 @@ int store_fail(struct store *store, int rc, struct error *err);
 /* Runs a bound statement to completion and resets it. */
 int store_run(struct store *store, enum statement which, struct error *err);
 
-/* length to which the write-ahead log is preallocated: enough for some hundred transactions; with more, the log grows */
+/* preallocated length of the write-ahead log: enough for several hundred transactions; with more, the log grows */
 #define STORE_LOG_BYTES (8 << 20)

@@ -26,7 +26,7 @@ struct engines {
 
 /*
  * Parses the setting container_engines: "auto" (the usual sockets), "none", or a list like "docker:/run/docker.sock,...".
- * Returns -EINVAL with what would be accepted. Pure.
+ * Returns -EINVAL for any other text; err then says what would be accepted. Pure.
  */
 int engines_parse(const char *text, struct engines *ret, struct error *err);
 

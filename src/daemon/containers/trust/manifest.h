@@ -28,7 +28,7 @@ struct manifest {
 	} entry[MANIFEST_MAX_ENTRIES];
 };
 
-/* `text` has `size` bytes and a NUL. Returns -EINVAL with the wrong line's number and what would be accepted. */
+/* `text` has `size` bytes and a NUL. On -EINVAL, err has the number of the wrong line and says what would be accepted. */
 int manifest_parse(const char *text, size_t size, struct manifest *ret, struct error *err);
 bool manifest_has(const struct manifest *manifest, const char *name,
 		  const uint8_t sha256[SHA256_BYTES]);

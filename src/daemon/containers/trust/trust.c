@@ -90,7 +90,7 @@ static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 
 /*
  * Returns 0 if one of the concatenated keys in `pem` has signed the data, -EKEYREJECTED if none has, -EINVAL if there is no
- * key or one that is not Ed25519.
+ * key or if a key is not an Ed25519 key.
  */
 static int verify(const char *pem, const void *bytes, size_t size,
 		  const uint8_t signature[SIGNATURE_BYTES], struct error *err)
@@ -185,8 +185,8 @@ static bool is_unchanged(const struct trust *trust, const char *path)
 }
 
 /*
- * Returns true if no file was changed very recently. Two writes within one tick of the kernel's clock get the same times, so a
- * change of a new file may go unnoticed; such a file must be read again.
+ * Returns true if no file was changed very recently. Two writes within one tick of the kernel's clock get the same times, so
+ * the second write may go unnoticed. A file that was just changed must therefore be read again.
  */
 static bool are_settled(const struct trust *trust)
 {

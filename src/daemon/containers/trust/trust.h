@@ -33,8 +33,8 @@ int trust_check(struct trust *trust, const char *path, struct error *err);
 /* Like trust_check(), without counting or logging, for a caller with another file to try. */
 bool trust_is_good(struct trust *trust, const char *path);
 /*
- * Counts a refusal that the caller has decided, and logs it if the reason (in *err) is new; neither if `trust` is NULL. Returns
- * -err->code.
+ * Counts a refusal that the caller has decided, and logs it if the reason (in *err) is new. Does neither if `trust` is NULL.
+ * Returns -err->code.
  */
 int trust_refuse(struct trust *trust, struct error *err);
 

@@ -2,7 +2,7 @@
  * Writes metrics as text for Prometheus, format 0.0.4. Each name has a # HELP and a # TYPE line, then its samples, one per line.
  * Changes nothing but the struct exposition; not thread safe.
  *
- *     # HELP allot_device_memory_bytes What can be held on the device.
+ *     # HELP allot_device_memory_bytes Memory that can be held on the device, without the driver's own reserve.
  *     # TYPE allot_device_memory_bytes gauge
  *     allot_device_memory_bytes{device="0",uuid="GPU-1"} 151523885056
  *
@@ -42,7 +42,7 @@ void exposition_family(struct exposition *x, const char *name, enum exposition_t
 
 /*
  * Add one sample. `labels` is made by exposition_label(), or "". exposition_seconds() writes ns as seconds, unrounded;
- * exposition_real() nine digits, NaN, +Inf or -Inf.
+ * exposition_real() writes nine digits, NaN, +Inf or -Inf.
  */
 void exposition_whole(struct exposition *x, const char *name, const char *labels, uint64_t value);
 void exposition_seconds(struct exposition *x, const char *name, const char *labels, uint64_t ns);

@@ -1,6 +1,6 @@
 /*
- * Parses the setting metrics_names: under which other projects' names metrics are exported besides allot's own. It is "none",
- * or a list of "hami" and "gpu-manager". Pure.
+ * Parses the setting metrics_names, which lists other projects. Metrics are exported under those projects' names too, besides
+ * allot's own. The setting is "none", or a list of "hami" and "gpu-manager". Pure.
  */
 #pragma once
 

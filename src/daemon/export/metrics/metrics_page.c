@@ -1,5 +1,5 @@
 /*
- * Writes the tables of metrics as a page of samples, and for the documentation.
+ * Writes the tables of metrics as a page of samples, and as a Markdown table for the documentation.
  */
 #include "daemon/export/metrics/metric.h"
 

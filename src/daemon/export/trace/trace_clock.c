@@ -55,7 +55,7 @@ struct trace_moment trace_clock_now(enum trace_clock clock)
 	struct trace_moment best = { 0 };
 	uint64_t least = UINT64_MAX;
 
-	/* Read both clocks several times. Keep the two readings that came closest together, so were interrupted least. */
+	/* Read both clocks several times. Keep the pair of readings with the least time between them: it is the most exact. */
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = trace_ticks(clock);
 		uint64_t now_ns = clock_now_ns();

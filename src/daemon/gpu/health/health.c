@@ -41,7 +41,7 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	/* thread only: rounds that woke the main thread since ask_all() last found a reason, that round included */
+	/* thread only: number of rounds that woke the main thread, from the last round with a reason to wake it (ask_all()) */
 	unsigned rounds;
 	/* a card is unhealthy, so each round wakes the main thread; written by the main thread */
 	_Atomic bool is_any_bad;
@@ -73,8 +73,8 @@ static enum health_answer poll_card(struct health_watch *w, unsigned card, bool 
 }
 
 /*
- * Asks for all cards' memory use. Wakes the main thread for HEALTH_ANSWERS rounds after a change of use, a missing answer, or
- * while a card is unhealthy.
+ * Asks for all cards' memory use. A change of use, a missing answer or an unhealthy card is a reason to wake the main thread in
+ * this round and the next ones, HEALTH_ANSWERS rounds in all.
  */
 static void ask_all(struct health_watch *w)
 {

@@ -67,7 +67,7 @@ struct census_least {
 	uint64_t bytes;
 };
 
-/* The latest censuses in a row that read the same. */
+/* The latest censuses in a row with equal readings. */
 struct census_stability {
 	uint64_t mark;       /* hash of everything that these censuses showed */
 	uint64_t ledgers;    /* hash of the ledgers after the last census */
@@ -76,7 +76,7 @@ struct census_stability {
 	unsigned same_count; /* number of these censuses; 0: no census yet */
 };
 
-/* Adds a census to `stability`, or begins anew if it read something else. */
+/* Adds a census to `stability`. Starts over with this census if `mark` (hash of its readings) or `ledgers` has changed. */
 void census_stability_note(struct census_stability *stability, uint64_t mark, uint64_t ledgers,
 			   uint64_t now_ns);
 
@@ -97,8 +97,8 @@ uint64_t census_confirmed_context(struct census_least *least, const char *tenant
 
 /*
  * Returns unnamed memory, which a process holds without an allocation: NVML's figure minus the ledger's peak during the census.
- * It grows only if two censuses agree: it is at most the previous census's result (*beyond_before, then set to this one's) or
- * counted_bytes (already charged), whichever is more.
+ * It grows only if two censuses agree: it is at most the previous census's difference or counted_bytes (already charged),
+ * whichever is more. *beyond_before has the previous difference, and gets the present one.
  */
 uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
 			uint64_t *beyond_before);

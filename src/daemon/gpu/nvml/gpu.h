@@ -1,7 +1,7 @@
 /*
- * All that the daemon asks of its cards, as a vtable (struct gpu_backend) for each way to reach cards; gpu.c lists these
- * backends. A card is anything with memory and compute time of its own: a GPU or a MIG instance. A GPU in MIG mode counts only
- * as its instances.
+ * The calls by which the daemon reaches its cards, as a vtable (struct gpu_backend) for each backend; gpu.c lists the backends.
+ * A card is anything with memory and compute time of its own: a GPU or a MIG instance. A GPU in MIG mode is itself no card;
+ * its instances are.
  *
  * Calls may come from any thread (open and close from one), and take milliseconds, or seconds if a card is faulty: never call
  * from an event loop.
@@ -120,7 +120,7 @@ struct gpu_backend {
 	struct gpu *(*close)(struct gpu *gpu); /* NULL is allowed; returns NULL */
 	unsigned (*count)(struct gpu *gpu);
 	const char *(*driver_version)(struct gpu *gpu); /* "" if unknown; valid as long as `gpu` */
-	/* Returns the newest CUDA version of the driver, 12080 for 12.8; 0: unknown. */
+	/* Returns the newest CUDA version that the driver supports, 12080 for 12.8; 0: unknown. */
 	unsigned (*cuda_version)(struct gpu *gpu);
 	/* Returns one line that says which devices are not shared, and why; "" if none. Valid as long as `gpu`. */
 	const char *(*left_out)(struct gpu *gpu);
@@ -163,7 +163,7 @@ extern const struct gpu_backend gpu_nvml;
 const struct gpu_backend *gpu_backend_find(const char *name);
 
 /*
- * Reads "GPU-11223344-...", "MIG-..." or bare hex digits. Returns -EINVAL unless there are 32 digits. Old MIG names, of a
- * card's UUID and numbers, are not supported.
+ * Reads "GPU-11223344-...", "MIG-..." or bare hex digits. Returns -EINVAL unless there are 32 digits. Old MIG names, which
+ * consist of a card's UUID and numbers, are not supported.
  */
 int gpu_uuid_parse(const char *text, uint8_t ret_uuid[16]);

@@ -72,7 +72,7 @@ struct gpu {
 	unsigned device_count;
 	struct gpu_nvml_device *device;     /* instances of one card are adjacent */
 	char left_out[ERROR_TEXT_MAX - 32]; /* whole entries, and the number of those that didn't fit */
-	size_t left_out_length;             /* of the entries */
+	size_t left_out_length;             /* length of the entries in left_out */
 	unsigned left_out_more;
 	char version[GPU_VERSION_MAX];
 	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */

@@ -8,8 +8,8 @@
 #define NO_INSTANCE ~0U
 
 /*
- * Registers the cards for NVML's events. Some cards report only Xids, old cards nothing. Returns -EOPNOTSUPP if no card
- * reports any.
+ * Registers the cards for NVML's events. Some cards report only Xids, and old cards report nothing. Returns -EOPNOTSUPP if no
+ * card reports events.
  */
 static int make_events(struct gpu *gpu, struct error *err)
 {

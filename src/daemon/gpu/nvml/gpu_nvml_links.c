@@ -121,8 +121,8 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 }
 
 /*
- * Returns the number of NVLinks between two cards: the direct links, plus the links through NVSwitches, which are as many as
- * the card with fewer of them has.
+ * Returns the number of NVLinks between two cards: the direct links, plus the links through NVSwitches. The card with fewer
+ * links to NVSwitches limits the latter.
  */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {
