@@ -68,9 +68,9 @@ const char *allot_client_version(void);
 /* ---- connections ---- */
 
 /*
- * Connects to a running daemon. run_dir selects the daemon of that run directory. If NULL, it is the daemon that `allot ps`
- * uses: the system's or, if that does not run, the caller's own. simulated is NULL for the machine's GPUs, or the name of the
- * simulated GPU that `allot run --sim` was given, such as "h200"; ignored if run_dir is given.
+ * Connects to a running daemon. run_dir selects the daemon of that run directory. NULL selects the daemon that `allot ps` uses:
+ * the system's daemon, or the caller's own if the system's does not run. simulated is NULL for the machine's GPUs, or the name
+ * of the simulated GPU that `allot run --sim` was given, such as "h200"; simulated is ignored if run_dir is given.
  *
  * Returns -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the daemon runs neither as root
  * nor as the caller. Free the client with allot_client_close().

@@ -135,7 +135,7 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim_terms(claim)->claim.key);
 	if (kept)
 		*kept = original;
-	/* set it first, because terms_change_make() saves claim->original with the terms */
+	/* set this first, because terms_change_make() saves claim->original with the terms */
 	claim->original = kept;
 	r = terms_change_make(claim->tenant, &change, err);
 	claim->original = r < 0 ? before : kept;
@@ -153,7 +153,7 @@ int claims_override_terms(struct claim *claim, const struct claim_override *over
 			 claim_terms(claim)->claim.key, claim->parked->why);
 }
 
-/* Returns true for a claim that may be requested again by its original terms, after a user has changed them. */
+/* Returns true if the claim may be requested again, with its original terms, after a user has changed the terms. */
 static bool is_requested_again(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, CLAIM_KEY_DRA, strlen(CLAIM_KEY_DRA));
@@ -169,7 +169,7 @@ int claims_set_terms(struct claims *claims, struct tenant *tenant,
 	if (!original)
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim_terms(claim)->claim.key);
 	*original = original_of(claim);
-	/* set it first, because terms_change_make() saves claim->original with the terms */
+	/* set this first, because terms_change_make() saves claim->original with the terms */
 	claim->original = original;
 	int r = terms_change_make(tenant, change, err);
 	if (r < 0) {

@@ -33,7 +33,7 @@ struct user {
 	uid_t uid;
 	unsigned count;
 	TAILQ_HEAD(, connection) ready;
-	TAILQ_ENTRY(user) link; /* in control.ready while its own `ready` is not empty */
+	TAILQ_ENTRY(user) link; /* in control.ready while the user's `ready` is not empty */
 };
 
 struct connection {
@@ -448,7 +448,8 @@ static void listener_ready(void *data, uint32_t events)
 			continue;
 		}
 		/*
-		 * Out of descriptors or memory: accept nothing until the timer. New connections wait in the kernel's queue.
+		 * Out of descriptors or memory: accept nothing until the timer fires. New connections wait in the kernel's
+		 * queue.
 		 */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(control->source, 0);

@@ -19,9 +19,9 @@
 #define CONTROL_MAX_CONNECTIONS 1024
 #define CONTROL_MAX_PER_UID 256 /* connections of a user other than root */
 #define CONTROL_KEPT_FOR_ROOT 64
-/* connections that each user gets, even if all others are taken and hold tenants */
+/* connections that each user gets, even if all other connections are taken and hold tenants */
 #define CONTROL_ASSURED 8
-/* Most connections, over all users, that CONTROL_ASSURED may add to CONTROL_MAX_CONNECTIONS. */
+/* Maximum number of connections, over all users, that CONTROL_ASSURED may add to CONTROL_MAX_CONNECTIONS. */
 #define CONTROL_MAX_ASSURED 1024
 
 struct node;

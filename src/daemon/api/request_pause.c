@@ -14,7 +14,7 @@
 
 struct pausing {
 	bool paused, swap_out;
-	/* the request only asks for the progress of an earlier one with the same swap_out */
+	/* the request only asks for the progress of an earlier request with the same swap_out */
 	bool is_poll;
 };
 

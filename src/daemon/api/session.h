@@ -1,6 +1,6 @@
 /*
  * A session is one caller of the control protocol (docs/reference/protocol.md), with the tenants that it holds (keeps alive).
- * It knows no socket. Main thread only.
+ * It does not depend on a socket. Main thread only.
  */
 #pragma once
 

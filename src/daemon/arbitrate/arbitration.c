@@ -14,8 +14,8 @@
 #define STEP_RUNG_NS UINT64_C(50000) /* shortest step while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
 /*
- * Most rounds of decisions in one step. Each round may change decisions on gangs (gang_board.h), which this card must then
- * take into account in another round.
+ * Maximum number of rounds of decisions in one step. Each round may change decisions on gangs (gang_board.h), which this card
+ * must then take into account in another round.
  */
 #define GANG_ROUNDS 4
 /*

@@ -126,7 +126,7 @@ bool arbitration_is_sleeping(struct arbitration *a)
 	return is_sleeping;
 }
 
-/* Sums the use of the lessee's processes in the list. Returns false if none of them is there. */
+/* Sums the use of those of the lessee's processes that are in the list. Returns false if the list has none of them. */
 static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
 {
 	bool is_named = false;

@@ -46,7 +46,7 @@ struct lessee {
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
-	/* `use`, the lessee's use of the card by NVML (gpu/sensor.h), is valid */
+	/* `use`, the lessee's use of the card as NVML measured it (gpu/sensor.h), is valid */
 	bool has_use;
 	double use;
 	uint64_t use_busy_ns; /* observer.busy_ns when `use` was last set */
@@ -92,14 +92,14 @@ struct arbitration {
 	uint64_t next_tick_ns;
 	/* no lessee has work or demand: ticks and polls are rare until a doorbell rings */
 	bool is_sleeping;
-	uint64_t new_memory_reported_ns; /* time of the last call of on_memory for measured memory */
+	uint64_t new_memory_reported_ns; /* time of the last call of on_memory for new memory */
 	bool has_memory_request;
 	uint64_t request_reported_ns;
 	void (*on_memory)(void *data);
 	void *on_memory_data;
 	uint64_t charged_ns;
 	struct lend_config elastic;
-	uint64_t limits_decided_ns; /* when lend_decide() last set the limits in force, which lending raises */
+	uint64_t limits_decided_ns; /* when lend_decide() last decided how much is lent */
 	struct window window_1s;
 	struct lease_spans *spans;
 	int span_watchers;
@@ -108,7 +108,7 @@ struct arbitration {
 /*
  * Returns true if NVML's lists of processes (gpu/sensor.h) lack the lessee. Call for each list: `has_worked` says whether the
  * lessee worked since the last list, `is_named` whether this list has it. *unlisted counts lists in a row that lack the lessee
- * though it worked. A few are normal for new processes, small shares or a busy machine, so returns true only from
+ * though it worked. A few such lists are normal for new processes, small shares or a busy machine, so returns true only from
  * ARBITRATION_UNLISTED on.
  */
 bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named);

@@ -8,8 +8,8 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 	enum lease_state state = arbiter_state(a->arbiter, l->index);
 
 	/*
-	 * While a tenant's turns are coordinated across cards, all its processes may run: they may wait for each other across
-	 * cards.
+	 * While a tenant's turns are coordinated across cards, all its processes may run, because a process may wait for
+	 * another one on another card.
 	 */
 	if (!a->has_turns || l->gang_command.order != GANG_NONE)
 		return TURNS_OPEN;

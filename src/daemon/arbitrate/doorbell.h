@@ -58,7 +58,7 @@ void doorbell_check(struct doorbell *b, uint64_t now_ns, bool must_ring, bool ha
 /* Returns true if the tenant can be relied on to ring. */
 bool doorbell_is_trusted(const struct doorbell *b, uint64_t now_ns);
 
-/* Most doorbells on which one thread can wait; if a card has more tenants, all of them are polled. */
+/* Maximum number of doorbells on which one thread can wait. If a card has more tenants, all of them are polled. */
 #define DOORBELL_LIST_MAX 127
 
 struct doorbell_list {

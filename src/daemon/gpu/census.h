@@ -44,7 +44,7 @@ uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
 /* Sets whether later censuses read each process's use (struct gpu_use). At first they do not. */
 void census_enable_use(struct census *census, bool wanted);
 
-/* Returns true if a library measured memory that no census has confirmed. Main thread only. */
+/* Returns true if a process reports memory (fresh_bytes in region.h) that no census has confirmed. Main thread only. */
 bool census_is_due(struct node *node);
 
 /* Handlers of the events tenants_changed and populated_changed (subsystem.h). */

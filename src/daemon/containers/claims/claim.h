@@ -99,9 +99,9 @@ struct claims_counts {
 };
 
 /*
- * Returns whether a while_wanted claim is needed, for example because a pod still holds its devices. claims_reconcile() calls
- * it for each such claim without processes, and keeps the claim if any callback returns CLAIM_WANTED or CLAIM_UNKNOWN. Must not
- * allocate or release claims.
+ * Callback that returns whether a while_wanted claim is needed, for example because a pod still holds its devices. For each
+ * such claim without processes, claims_reconcile() asks the callbacks, and keeps the claim if one returns CLAIM_WANTED or
+ * CLAIM_UNKNOWN. A callback must not allocate or release claims.
  */
 enum claim_need { CLAIM_UNWANTED, CLAIM_WANTED, CLAIM_UNKNOWN };
 typedef enum claim_need (*claims_need_check)(void *data, const struct claim *claim);

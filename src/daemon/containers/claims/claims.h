@@ -37,7 +37,7 @@ const char *claim_parked_reason(const struct claim *claim);
  * from the tenants that were taken over.
  *
  * Returns 0 even if the store cannot be used, for example on a full disk: each allocation then tries again. Returns -errno if
- * memory or a timer cannot be had.
+ * out of memory, or if no timer can be made.
  */
 int claims_open(struct node *node, struct claims **ret, struct error *err);
 /* Frees the claims in memory. The store and the tenants stay. NULL is allowed; returns NULL. */
@@ -75,7 +75,7 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 struct claim *claims_find(struct claims *claims, const char *key);
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);
 /*
- * Finds the lowest of these slots that a claim has. Returns that claim and, in *ret_slot, the slot; NULL if no claim has one.
+ * Finds the lowest of `slots` that a claim has. Returns that claim and, in *ret_slot, the slot. NULL if no claim has any.
  */
 struct claim *claims_holder(struct claims *claims, const char *uuid, const struct slots *slots,
 			    unsigned *ret_slot);
@@ -97,8 +97,8 @@ int claims_add_need_check(struct claims *claims, claims_need_check keep, void *d
 void claims_remove_need_check(struct claims *claims, claims_need_check keep, void *data);
 
 /*
- * Releases each while_wanted claim that at every check for `claim_grace` (a setting) had no live process and was not needed.
- * Runs by itself every `claim_look` (a setting).
+ * Checks each while_wanted claim. Releases it once all checks during `claim_grace` (a setting) have found no live process in it
+ * and no need for it. Runs by itself every `claim_look` (a setting).
  */
 void claims_reconcile(struct claims *claims);
 
@@ -111,9 +111,9 @@ int claims_override_terms(struct claim *claim, const struct claim_override *over
 			  bool *ret_changed, struct error *err);
 
 /*
- * Makes a change of a tenant's terms that a user asked for (allot set). A claim for a ResourceClaim keeps its original terms,
- * with which a further request for the claim is compared. The tenant may have no claim, and `claims` may be NULL. Returns the
- * errors of terms_change_make(); then nothing has changed.
+ * Changes a tenant's terms for a user (allot set). A claim for a ResourceClaim also keeps its original terms, because later
+ * requests for the claim are compared with them. The tenant may have no claim, and `claims` may be NULL. Returns the errors of
+ * terms_change_make(); then nothing has changed.
  */
 int claims_set_terms(struct claims *claims, struct tenant *tenant,
 		     const struct terms_change *change, struct error *err);

@@ -1,7 +1,7 @@
 /*
  * A claim is one container's right to shares of cards (claims.h). Shared by the files of claims: claims.c allocates and
- * releases, undo.c takes back, start.c reads the store and puts its claims into force, end_unneeded.c ends claims that nothing
- * needs. Main thread only.
+ * releases claims, undo.c takes back claims that were not reported yet, rename.c renames claims, start.c reads the store and
+ * puts its claims into force, end_unneeded.c ends claims that nothing needs. Main thread only.
  */
 #pragma once
 

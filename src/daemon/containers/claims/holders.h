@@ -23,18 +23,18 @@ struct holders {
 /* Makes the card's entry, so that holders_add() cannot fail. Returns 0 or -ENOMEM. */
 int holders_reserve(struct holders *holders, const char *uuid);
 /*
- * Gives the claim those slots that no other claim has. Returns -ENOMEM, and adds nothing, if the card's entry is missing
+ * Gives the claim those of `slots` that no other claim has. Returns -ENOMEM, and adds nothing, if the card's entry is missing
  * and cannot be made.
  */
 int holders_add(struct holders *holders, const char *uuid, const struct slots *slots,
 		struct claim *claim);
-/* Frees those of the slots that this claim has. */
+/* Frees those of `slots` that the claim has. */
 void holders_remove(struct holders *holders, const char *uuid, const struct slots *slots,
 		    const struct claim *claim);
 void holders_clear(struct holders *holders);
 
 /*
- * Finds the lowest of these slots that a claim has. Returns that claim and, in *ret_slot, the slot; NULL if no claim has one.
+ * Finds the lowest of `slots` that a claim has. Returns that claim and, in *ret_slot, the slot. NULL if no claim has any.
  */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);

@@ -9,8 +9,9 @@ struct node;
 #define STATE_DIR_SYSTEM "/var/lib/allot"
 
 /*
- * Returns the setting `state_dir`. "auto" is /var/lib/allot/<hardware> for the system daemon, whose run directory is
- * /run/allot/<hardware>, and the run directory for any other daemon, whose containers do not survive a reboot. Pure.
+ * Returns the setting `state_dir`. "auto" is /var/lib/allot/<hardware> for the system daemon (run directory
+ * /run/allot/<hardware>). For any other daemon it is the run directory, because that daemon's containers do not survive a
+ * reboot. Pure.
  */
 void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX]);
 

@@ -9,7 +9,7 @@
 /*
  * Sends GET `path` and reads the answer. `path` is sent unchanged, so it must have no spaces or control characters. On status
  * 200 returns 0 and the body, followed by a NUL, for the caller to free. Returns -ENOENT for 404, -EPROTO for another status or
- * no HTTP, -EMSGSIZE above most_bytes.
+ * an answer that is not HTTP, -EMSGSIZE above most_bytes.
  */
 int engine_http_get(const struct net_link *link, const char *path, size_t most_bytes,
 		    char **ret_body, size_t *ret_size);

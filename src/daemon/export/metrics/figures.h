@@ -85,7 +85,7 @@ struct metrics_card {
 	uint64_t foreign_bytes, draining_bytes, context_bytes;
 	double cores_promised_pct, busy_pct;
 	uint64_t charged_ns, quantum_ns, handover_ns;
-	bool has_sensor; /* the policy measures use by NVML instead of busy time */
+	bool has_sensor; /* the policy takes the processes' use from NVML, not from busy time */
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
 	bool is_healthy, is_cordoned;
@@ -95,7 +95,7 @@ struct metrics_card {
 struct metrics_tenant {
 	char labels[METRICS_LABELS_MAX];
 	const char *id, *on_full;
-	/* the engine has told the container's names; an unknown name is "", but an unknown `container` is the tenant's name */
+	/* a container engine has reported the names; unknown names are "", an unknown `container` is the tenant's name */
 	bool has_pod;
 	const char *namespace, *pod, *container;
 	char claim_labels[EXPOSITION_LABELS_MAX]; /* labels of the ResourceClaim; "" if none */

@@ -142,7 +142,7 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 }
 
 /*
- * Gathers how much of the tenant's memory can be moved to the host, how much was moved, and the moves. `devices`: the figures
+ * Gathers how much of the tenant's memory can be moved to the host, how much was moved, and how often. `devices`: the figures
  * of the tenant's devices, in order; their used_bytes must be set.
  */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
