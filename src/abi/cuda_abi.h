@@ -484,7 +484,7 @@ typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP;
 typedef struct CUmemDecompressParams_st CUmemDecompressParams;
 
-/* allot never reads these arguments. */
+/* allot never reads arguments of these types. */
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;

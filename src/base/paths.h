@@ -22,19 +22,22 @@
 #define PATHS_SYSTEM_BASE "/run/allot"
 
 /*
- * Makes the directory name for some hardware: "gpu" if spec is NULL; "sim-h200x2" for the word h200x2 (letters, digits, '-' and
- * '_'), whether or not there is such a simulated GPU; else "sim-<start of its name>-<hash of its real path>" for a file `spec`.
+ * Makes the last part of a run directory's path. NULL gives "gpu". A word of letters, digits, '-' and '_', such as h200x2,
+ * gives "sim-h200x2", even if no such simulated GPU exists. Any other `spec` is a file's path, and gives
+ * "sim-<start of the file's name>-<hash of its real path>".
  * -EINVAL if spec is empty, -ENAMETOOLONG for a word above 32 bytes, -ENOENT if the file does not exist.
  */
 int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct error *err);
 
-/* Makes the path of the system daemon's run directory for that hardware, without creating it. */
+/* Makes the path of the system daemon's run directory, without creating it. `hardware` is from paths_hardware(). */
 int paths_system_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct error *err);
 
 /* True if ALLOT_RUN_DIR sets the base; then the system daemon is not used. */
 bool paths_base_is_overridden(void);
 
-/* Makes the path of the caller's own run directory for that hardware, without creating it: see paths_make_private(). */
+/*
+ * Makes the path of the caller's own run directory; paths_make_private() creates it. `hardware` is from paths_hardware().
+ */
 int paths_private_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct error *err);
 
 /* Checks a path. Returns -EILSEQ if it cannot be written in JSON, because it is not UTF-8 or has control characters. */

@@ -21,8 +21,9 @@ struct symbol_row {
 #define SYMBOL_ROW(type, prefix, name) { #prefix #name, offsetof(type, name) },
 
 /*
- * Loads `library` (if missing: `other`, unless NULL) and fills `table`. The library stays loaded. On -ENOENT the table is
- * unusable, and the error says what is missing; if it is the library, the error begins with `needs`.
+ * Loads `library` and fills `table`. If `library` can't be loaded and `other` is not NULL, loads `other` instead. The library
+ * stays loaded. On -ENOENT the table is unusable, and the error names the missing function, or begins with `needs` if no
+ * library could be loaded.
  */
 int symbols_load(const char *library, const char *other, const struct symbol_row *rows,
 		 size_t count, void *table, const char *needs, struct error *err);

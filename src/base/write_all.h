@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-/* Writes all bytes, also after a short write or a signal. Returns 0, or -errno; then some bytes may already be written. */
+/* Writes all bytes, also after a short write or a signal. Returns 0 or -errno. On -errno, some bytes may be written already. */
 static inline int write_all(int fd, const void *bytes, size_t size)
 {
 	const char *at = bytes;

@@ -84,7 +84,7 @@ static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Returns true if a server listens there, even if it is stopped and its queue is full. Never waits. */
+/* Returns true if a server listens at the socket, even if the server is stopped and its queue is full. Never waits. */
 static bool answers(const char *socket_path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

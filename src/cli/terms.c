@@ -18,7 +18,7 @@ int option_sharing(const struct option_row *row, const char *text, void *field, 
 	return r;
 }
 
-/* The member of a request that each field of struct terms becomes, except `gpu` and `elastic`. */
+/* The fields of struct terms, except `gpu` and `elastic`, and the member of a request that carries each field. */
 static const struct member {
 	const char *key;
 	option_parser *parse; /* type of the field */

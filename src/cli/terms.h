@@ -83,7 +83,10 @@ option_parser option_sharing; /* const char *, into argv */
  * Returns 0, or -EINVAL if two terms conflict, or one is set without another that it needs (--on-full wait without --memory).
  */
 int terms_check(const struct terms *terms, struct error *err);
-/* Like terms_check(), for a change of a tenant's terms, which keeps its other terms: with --on-full wait, also its --memory. */
+/*
+ * Like terms_check(), for a change of a tenant's terms. The tenant keeps all terms that are not set here, so a term that needs
+ * another (--on-full wait needs --memory) may be set alone.
+ */
 int terms_check_change(const struct terms *terms, struct error *err);
 /* Whether any of --memory, --cores and --cores-limit is set. */
 bool terms_have_devices(const struct terms *terms);

@@ -6,7 +6,7 @@
  *   daemon -> process   struct fd_exchange_reply; the reply to FD_EXCHANGE_GET comes with a descriptor of the same memory
  *
  * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes the
- * descriptors that it put.
+ * descriptors that the process put.
  */
 #pragma once
 

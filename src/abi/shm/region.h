@@ -4,8 +4,8 @@
  *   control  One file per tenant, written only by the daemon. The tenant maps it read-only; the memfd has F_SEAL_FUTURE_WRITE,
  *            so it cannot be mapped writable.
  *   report   One file per tenant, written by the tenant's processes, each in its own slot. It is sealed against shrinking and
- *            growing, so that no tenant can make the daemon fault on it. The daemon trusts no value that a report holds, and
- *            checks each where it reads it.
+ *            growing, so that no tenant can make the daemon fault on it. The daemon trusts no value in a report, and checks
+ *            each value when it reads the value.
  *
  * A daemon that takes over a tenant from an earlier daemon creates both files anew, because it cannot write to the earlier
  * daemon's control file. The library then maps the new files instead (library/process.c).
@@ -50,7 +50,7 @@ enum lease_state {
 	LEASE_GO = 2, /* work may start while less than region_control_device.depth_ns of work is in flight */
 	/*
 	 * the tenant is alone on the device, or tenants with short steps run at once, sliced by the hardware: work may start
-	 * while less of it is in flight than process_free_depth_ns() in library/state/process_state.h returns
+	 * while less than process_free_depth_ns() of work is in flight (library/state/process_state.h)
 	 */
 	LEASE_FREE = 3,
 	/* several tenants run at the same time: each launch is paid for with tokens (region_control_device.granted) */
@@ -227,12 +227,12 @@ struct region_control {
  * One process on one device. Written by T, but D zeroes the slot of a dead process.
  *
  * Memory (library/memory/ledger.h): an allocation is first tentative, then used. Memory that no call names (code, local memory,
- * memory that libraries keep) is known only to NVML: D queries NVML and writes what exceeds used_bytes as unnamed_bytes. By
- * census_peak_bytes, D recognizes memory that was allocated during the query, which is not unnamed. Memory that T measured
- * around a call (measured.h) is fresh_bytes until D's next query.
+ * memory that libraries keep) is known only to NVML: D queries NVML and writes what exceeds used_bytes as unnamed_bytes. From
+ * census_peak_bytes, D knows which memory was allocated during the query, and leaves it out. Memory that T measured around a
+ * call (measured.h) is fresh_bytes until D's next query.
  *
  * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING,
- * `launching` counts each thread that still read the earlier lease.
+ * `launching` counts each thread that still acts on the earlier lease.
  */
 struct region_slot_device {
 	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
@@ -241,7 +241,7 @@ struct region_slot_device {
 	_Atomic uint64_t peak_bytes;
 	_Atomic uint64_t denied;        /* number of allocations refused because of the quota */
 	_Atomic uint64_t unnamed_bytes; /* written by D: memory that NVML shows beyond used_bytes */
-	/* highest used_bytes since the NVML query that `census` numbers */
+	/* highest used_bytes since the NVML query whose number is `census` */
 	_Atomic uint64_t census_peak_bytes;
 	/* T's copy of region_control.census, taken after each rise of used_bytes */
 	_Atomic uint32_t census;
@@ -260,8 +260,8 @@ struct region_slot_device {
 	_Atomic uint64_t launches;  /* work items handed to the driver so far */
 	_Atomic uint64_t waited_ns; /* total time for which the gate held threads */
 	/*
-	 * Written by D: a fading sum of the growth of busy_ns. The library's NVML hooks divide got_1s_pct_x100 among the
-	 * processes in this proportion.
+	 * Written by D: the growth of busy_ns, as an exponentially decaying sum. The library's NVML hooks divide
+	 * got_1s_pct_x100 among the processes in proportion to this field.
 	 */
 	_Atomic uint32_t recent_us;
 	/* how long the process had been idle at its last ring of the doorbell; 0 if it has work */
@@ -322,8 +322,8 @@ struct region_spent {
 	/* Predicted duration of the paid work, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
 	/*
-	 * The part of work_ns of kernels that were timed fewer than three times while the tenant was alone on the device. Their
-	 * predicted duration is a guess or an upper bound.
+	 * The part of work_ns that belongs to kernels timed fewer than three times while the tenant was alone on the device.
+	 * The predicted duration of these kernels is a guess or an upper bound.
 	 */
 	_Atomic uint64_t untried_ns;
 	uint64_t reserved; /* an older library counts something unused here */
@@ -385,8 +385,8 @@ struct region_report {
 
 _Static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "lock-free layout");
 _Static_assert(offsetof(struct region_control, device) == 192,
-	       "what was added is where nothing was");
-_Static_assert(sizeof(struct region_control) == 2560, "nor is it larger for what came behind");
+	       "fields added later lie in former padding");
+_Static_assert(sizeof(struct region_control) == 2560, "`owner` lies in former padding");
 _Static_assert(sizeof(struct region_slot_device) == 128, "two cache lines");
 _Static_assert(REGION_REPORT_BYTES == 3180608, "the file of a daemon without `steps`");
 _Static_assert(sizeof(struct region_slot) ==

@@ -3,7 +3,7 @@
  * tenant count in the same fields, so their steps are merged.
  *
  * A bucket is a duration in units of STEP_UNIT_NS, rounded down to its four highest bits. Each power of two from 8 on has eight
- * buckets, and none of these but the last is wider than an eighth of its lower bound.
+ * buckets. Their width is at most an eighth of their lower bound, except for the last bucket, which has no upper bound.
  *
  *     bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
  *     from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and everything longer

@@ -3,9 +3,9 @@
  * file for them, sealed against shrinking and growing. The process writes the file; `allot trace` gets it from the daemon and
  * does not trust its contents.
  *
- * To record an event, a thread takes the next number and overwrites the oldest event, in place number % TRACE_EVENTS. A reader
- * that is too slow loses the oldest events, and the numbers show how many. The field `number` of a place is 0 while the place
- * is written, and is set last. So a reader has a complete event if `number` was the same before and after the copy.
+ * To record an event, a thread takes the next number and overwrites the oldest event: element number % TRACE_EVENTS of `place`.
+ * A reader that is too slow loses the oldest events, and the numbers show how many. An element's field `number` is 0 while the
+ * event is written, and is set last. So a reader has a complete event if `number` was the same before and after the copy.
  *
  * A process asks for its ring on the tenant's socket, as in registration.h, once region_control.trace says that the tenant is
  * traced:
@@ -98,7 +98,7 @@ struct trace_event {
 #define TRACE_EVENT_WORDS (sizeof(struct trace_event) / sizeof(uint64_t))
 
 struct trace_place {
-	/* starts at 1; 0 while the place is written, or if never used */
+	/* the number of the event, from 1; 0 while the event is written, or if there was none yet */
 	_Alignas(64) _Atomic uint64_t number;
 	_Atomic uint64_t word[TRACE_EVENT_WORDS];
 };
@@ -140,7 +140,7 @@ struct trace_reply {
 	uint32_t reserved;
 };
 
-_Static_assert(sizeof(struct trace_event) == 56 && sizeof(struct trace_place) == 64, "a line");
+_Static_assert(sizeof(struct trace_event) == 56 && sizeof(struct trace_place) == 64, "cache line");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "as trace_ring_write() packs an event");
 _Static_assert(sizeof(struct trace_name) == 256, "name layout");
 _Static_assert((TRACE_EVENTS & (TRACE_EVENTS - 1)) == 0, "a power of two");
@@ -165,7 +165,7 @@ static inline void trace_prefetch(const void *line)
 }
 
 /*
- * Writes an event into the place of `number`, which the calling thread has taken. Words are built from registers: an event
+ * Writes the event `number`; the calling thread has taken that number for itself. Words are built from registers: an event
  * written to memory by bytes and read back by words would stall the processor.
  */
 static inline __attribute__((always_inline)) void trace_ring_write(struct trace_ring *ring,

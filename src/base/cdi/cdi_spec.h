@@ -2,8 +2,8 @@
  * Makes a CDI spec (Container Device Interface, CNCF tag-runtime) of one device from the daemon's reply to `claim`. There is one
  * file per device. For a device that a person makes with `allot cdi`, DIR/allot-NAME.json defines "allot.dev/gpu=NAME".
  *
- * Version 0.3.0 is the lowest that has all features used here, so that old engines accept it (podman 4.3 knows 0.5.0 at most).
- * A name that begins with a digit needs 0.5.0.
+ * The spec states version 0.3.0, the lowest with all features used here, because old engines refuse newer versions (podman 4.3
+ * knows 0.5.0 at most). If the name begins with a digit, the spec states 0.5.0, the first version that allows this.
  */
 #pragma once
 

@@ -16,8 +16,8 @@ void command_line_complain(void *program, const char *text)
 }
 
 /*
- * Returns the index-th name that an option may have besides the program's own: former settings, then settings, then aliases.
- * NULL after the last. *ret_is_switch: the value may be left out.
+ * Returns the index-th option that is not one of the program's own: former settings, then settings, then aliases. NULL after
+ * the last option. *ret_is_switch: the option's value may be left out.
  */
 static const char *setting_name(const struct command_line *line, size_t index, bool *ret_is_switch)
 {

@@ -111,7 +111,7 @@ static FILE *list_benches(pid_t *ret_pid)
 }
 
 /*
- * Prints the names that begin with `current`, and the descriptions, of the benchmarks. A line of the list is such as
+ * Prints the name and description of each benchmark whose name begins with `current`. An example of a line of the list:
  *     shares      about   40 s  what is measured
  */
 static void print_benches(const char *current)

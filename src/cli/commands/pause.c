@@ -66,7 +66,7 @@ static uint64_t bytes_in(const json_t *reply, const char *field)
 	return (uint64_t)json_integer_value(json_object_get(reply, field));
 }
 
-/* Prints how much memory was moved, and of how much. For a container the total is unknown, so it prints no amounts. */
+/* Prints the amount of moved memory and the total. A container's total is unknown, so prints no amounts for a container. */
 static void print_moving(const struct progress *p)
 {
 	char moved[FORMAT_MAX], total[FORMAT_MAX];

@@ -28,7 +28,7 @@
 /* tries to create the tenant: a private daemon may end just when we connect */
 #define CREATE_TRIES 5
 #define POLICY_TRIES \
-	30 /* more such tries while a daemon with another policy, without tenants, is about to end */
+	30 /* tries while a daemon with another policy is about to end, because it has no tenants */
 #define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
 #define RETRY_FIRST_MS 50  /* first pause between attempts to reconnect after the daemon died */
 #define RETRY_MOST_MS 2000 /* the pause doubles up to this value */
@@ -356,8 +356,8 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 }
 
 /*
- * Lets the allocations fail for which the command waits now (--on-full wait). Otherwise a program that handles Ctrl-C itself,
- * such as Python, would handle the signal only after the wait.
+ * Fails the allocations that the command waits for now (--on-full wait). Otherwise a program that handles Ctrl-C itself, such
+ * as Python, would handle the signal only after the wait.
  */
 static void cancel_wait(struct run *run)
 {

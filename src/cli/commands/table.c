@@ -24,7 +24,8 @@ enum column {
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
 	COLUMN_GOT_60S,
-	COLUMN_STEP_P50, /* shown, with the next two, if a tenant had steps recently and there is room */
+	/* COLUMN_STEP_P50 to COLUMN_STEP_RATE: shown if a tenant had steps recently and there is room */
+	COLUMN_STEP_P50,
 	COLUMN_STEP_P99,
 	COLUMN_STEP_RATE,
 	COLUMN_PRIORITY, /* shown when a tenant's priority is not 0 */

@@ -26,7 +26,7 @@ void doctor_check_mig(struct doctor *doctor);
 void doctor_check_library(struct doctor *doctor);
 /* Checks the daemon that `allot` would use, and whether it has the same version as this program. */
 void doctor_check_daemon(struct doctor *doctor);
-/* Checks what else shares or hands out these GPUs (MPS, another device plugin), and the kubelet. */
+/* Checks what else shares or hands out this machine's GPUs (MPS, another device plugin), and the kubelet. */
 void doctor_check_others(struct doctor *doctor);
 /*
  * Runs the checks in rows.c: tenant, node, engines, certificates, clock, cluster. Each check has a function that gathers facts

@@ -46,7 +46,7 @@ json_t *gather_hello(struct doctor *doctor);
  * access_free().
  */
 int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
-/* Whether a process listens at that unix socket. FACT_UNKNOWN if this user may not connect, or `host` is another machine. */
+/* Whether a process listens at a unix socket. FACT_UNKNOWN if this user may not connect, or `host` is another machine. */
 enum fact gather_listens(const struct host *host, const char *path, int type);
 /* Writes the version of NVIDIA's kernel module; "" if it is not loaded. */
 void gather_module_version(const struct host *host, char ret[FACT_NAME_MAX]);

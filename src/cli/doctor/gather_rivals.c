@@ -19,7 +19,7 @@
 #define ANSWER_MS 5000
 #define ANSWER_MAX 65536
 
-/* ---- rivals: other programs that use or hand out these GPUs ---- */
+/* ---- rivals: other programs that use or hand out this machine's GPUs ---- */
 
 struct processes {
 	struct doctor *d;

@@ -40,8 +40,9 @@ static bool check_cap(struct instances *all, const char *dir)
 }
 
 /*
- * For an entry of all->dir whose name begins with `prefix`: checks the file `access`, if there is one, in the entry's directory
- * `below` ("": the entry itself), and calls `then` for the entries of that directory. `then` is NULL for a compute instance.
+ * Does nothing unless `name`, an entry of all->dir, begins with `prefix`. Looks into the entry's subdirectory `below` ("": the
+ * entry itself): checks the file `access`, if there is one, and calls `then` for each entry. `then` is NULL for a compute
+ * instance.
  */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))

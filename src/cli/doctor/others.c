@@ -1,4 +1,4 @@
-/* Checks other programs that share or hand out these GPUs (MPS, another device plugin), and the kubelet. */
+/* Checks other programs that share or hand out this machine's GPUs (MPS, another device plugin), and the kubelet. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>

@@ -102,7 +102,7 @@ static struct amount capacity_of(const struct device *d)
 	};
 }
 
-/* Returns how much of the device all claims leave. A claim without consumedCapacity takes all: its device cannot be shared. */
+/* Returns the part of the device that no claim takes. A claim without consumedCapacity takes a whole, unshareable device. */
 static struct amount left_of(const struct device *d, const json_t *all)
 {
 	const json_t *items = json_object_get(all, "items");
@@ -187,7 +187,7 @@ static bool has_devices_of(const json_t *slice, const char *node)
 	       !strcmp(explain_word(spec, "nodeName"), node);
 }
 
-/* Whether slice i is the first slice with devices of its node, so that each node is counted once. */
+/* Whether slice i has devices and its node's earlier slices have none. Serves to count each node once. */
 static bool is_nodes_first(const json_t *slices, size_t i)
 {
 	const json_t *slice = json_array_get(slices, i);

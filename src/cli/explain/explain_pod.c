@@ -124,7 +124,7 @@ static const char *time_of(const json_t *event)
 int explain_compare_events(const json_t *one, const json_t *other)
 {
 	const char *a = time_of(one), *b = time_of(other);
-	/* Times compare as text, without the "Z": of two equal seconds, the longer text has a fraction and is later. */
+	/* Compare the times as text, without the "Z". Within one second, a longer text has more decimals, so it is later. */
 	size_t a_length = strcspn(a, "Z"), b_length = strcspn(b, "Z");
 	int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
 	return order ? order : (a_length > b_length) - (a_length < b_length);

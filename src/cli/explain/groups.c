@@ -1,4 +1,4 @@
-/* Writes the nodes that can't take the pod: similar nodes in one line, and the nodes that lack least. */
+/* Writes the nodes that can't take the pod: similar nodes in one line, and the nodes that lack the least for it. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 struct wanted {
 	const json_t *ask;
-	json_int_t free_mib, free_pct; /* the most that one GPU of a struct group has free */
+	json_int_t free_mib, free_pct; /* the most that is free on one GPU of the struct group */
 };
 
 static void write_memory(const struct wanted *w, FILE *out)

@@ -1,6 +1,6 @@
 /*
  * The command of `allot run`: finds it as a shell does, starts it in this program's process group, and waits for it. Signals to
- * this program are passed on to the command, so that to this program's parent the two processes look like one.
+ * this program are passed on to the command, so that the two processes look like one to this program's parent.
  */
 #pragma once
 

@@ -11,7 +11,7 @@ static json_t *make_rates(const struct history_rates *rates)
 }
 
 /*
- * Adds "rates" to each device of each tenant. The n-th device in the list is the n-th share of snapshot_make(), so also of
+ * Adds "rates" to each device of each tenant. The n-th device in the list is the n-th share of snapshot_make() and of
  * `history`.
  */
 static void add_rates(json_t *tenants, const struct history *history)

@@ -30,7 +30,7 @@ int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
  */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 
-/* Returns the ticks of the moment that was added last. Up to these, later moments do not change what tick_map_ns() returns. */
+/* Returns the ticks of the moment that was added last. For ticks up to these, the result of tick_map_ns() no longer changes. */
 uint64_t tick_map_last_ticks(const struct tick_map *map);
 
 void tick_map_clear(struct tick_map *map);

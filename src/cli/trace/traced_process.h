@@ -29,7 +29,7 @@ struct traced_process {
 struct trace_scene {
 	struct out *out;
 	const struct tick_map *map;
-	const unsigned *device; /* the GPU's index of each device of the tenant */
+	const unsigned *device; /* for each device of the tenant, the index of its GPU */
 	size_t device_count;
 	uint64_t end_ns; /* events that begin after this are left out */
 	struct trace_sums *sums;

@@ -99,7 +99,7 @@ struct facts_tenant {
 	bool is_tenant; /* ALLOT_SOCKET is set */
 	char socket[FACT_TEXT_MAX];
 	char fault[FACT_TEXT_MAX]; /* why connecting to `socket` failed; "" if it did not */
-	bool is_known;             /* the daemon named the tenant: name to device are valid */
+	bool is_known;             /* the daemon named the tenant; `name` to `device` are valid */
 	char name[FACT_NAME_MAX];
 	bool is_paused;
 	unsigned devices;

@@ -11,7 +11,7 @@
 
 /*
  * Rates between the last two snapshots. is_set is false if the share is new, or if its counters went back because the daemon
- * was restarted. `denied` (refused allocations) and `expired` (leases that ended late) are how much these counters grew.
+ * was restarted. `denied` and `expired` are the growth of these counters of struct top_share.
  */
 struct history_rates {
 	bool is_set;

@@ -33,7 +33,7 @@ struct span reader_find(struct span object, const char *key);
 bool reader_is_key(struct span key, const char *name);
 bool reader_is(struct span value, const char *word);
 
-/* Reads a finite number. Returns false if the value is none. */
+/* Reads a number. Returns false if the value is no finite number. */
 bool reader_number(struct span value, double *ret);
 /* Reads an integer, clamped to the range of int64_t. Returns false if the value is no integer. */
 bool reader_whole_number(struct span value, int64_t *ret);

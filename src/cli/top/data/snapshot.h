@@ -74,8 +74,8 @@ struct top_share {
 	bool has_steps; /* some steps ended recently, so the values below are set */
 	double step_p50_ms, step_p99_ms, steps_per_s;
 	/*
-	 * Totals since the tenant was made. overrun_s: GPU time used after a lease had ended. denied: refused allocations.
-	 * expired: leases after which work did not end by the deadline.
+	 * Totals since the tenant was made. expired: leases after which work did not end by the deadline. overrun_s: GPU time
+	 * used after such a deadline, or without a lease. denied: refused allocations.
 	 */
 	double used_s, waited_s, overrun_s;
 	uint64_t denied, leases, expired;

@@ -105,7 +105,7 @@ static void change_once(struct source *source, const char *op, json_t *body, jso
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Makes the request that asks how far the move of memory has come that `body` began. */
+/* `body` began a move of memory. Makes the request that asks how far this move has come. */
 static json_t *make_move(const json_t *body)
 {
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
