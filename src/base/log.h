@@ -27,7 +27,7 @@ void log_set_level(enum log_level level);
 /*
  * Limits every log call, so that no message can fill the log. Each call site has 16 token buckets, each of ten lines and
  * refilled by one line per second. For events that a user or namespace can cause at will, pass a `key` (a uid or log_key()): it
- * chooses the bucket, so that one user hardly suppresses messages about others. Without a key there is one bucket with the
+ * chooses the bucket, so that one user can hardly suppress messages about others. Without a key there is one bucket with the
  * capacity of all 16. The next line of a bucket reports how many lines were dropped. Debug lines are not limited.
  */
 #define LOG_LIMIT_KEYS 16

@@ -1,5 +1,5 @@
 /*
- * Finds the daemon for the machine's or simulated GPUs, and starts a private one if none runs.
+ * Finds the daemon for the machine's GPUs or for simulated GPUs, and starts a private daemon if none runs.
  *
  * First tries the system daemon (unless ALLOT_RUN_DIR names another base directory), then the user's private daemon. A lock in
  * the run directory keeps two `allot run` from starting two daemons.

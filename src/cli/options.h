@@ -107,8 +107,8 @@ void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
  * Returns the candidate that `text` was probably meant to be, or NULL. The candidate is at most two edits away from `text`, and
- * has more characters than that. A `text` of more than three characters with which a candidate begins ("--mem" for "--memory")
- * counts as one edit away. `next` returns the i-th candidate, and NULL after the last.
+ * has more characters than that number of edits. A `text` of more than three characters that begins a candidate ("--mem" for
+ * "--memory") counts as one edit away. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

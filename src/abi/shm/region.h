@@ -188,8 +188,8 @@ struct region_control {
 	uint32_t reserved;               /* 0; an older library reads another field here */
 	_Atomic uint64_t memory_wait_ns; /* longest wait for more granted memory; 0 means no limit */
 	/*
-	 * Swapping: one order for all devices. arena_bytes is the size of the arena file: fixed, and 0 if the tenant is not
-	 * swappable. arena_ready_bytes is the part that is backed by memory; it only grows.
+	 * Swapping: `swap` is one order for all devices. arena_bytes is the size of the arena file: fixed, and 0 if the tenant
+	 * is not swappable. arena_ready_bytes is the part of the file that is backed by memory; it only grows.
 	 */
 	_Atomic uint32_t swap; /* futex word, seq_cst; see enum swap_order */
 	uint64_t arena_bytes;

@@ -66,7 +66,7 @@ static uint64_t bytes_in(const json_t *reply, const char *field)
 	return (uint64_t)json_integer_value(json_object_get(reply, field));
 }
 
-/* Prints the amount of moved memory and the total. A container's total is unknown, so prints no amounts for a container. */
+/* Prints how much of the memory was moved, such as "1.0 GiB of 4.0 GiB"; no amounts for a container, whose total is unknown. */
 static void print_moving(const struct progress *p)
 {
 	char moved[FORMAT_MAX], total[FORMAT_MAX];

@@ -14,8 +14,9 @@
 /* ---- MPS ---- */
 
 /*
- * Whether allotd started the MPS process: its pipe directory is then "<run dir>/mps/<id>/pipe", and "<run dir>/mps/<id>.json"
- * exists (daemon/space/group_files.h). FACT_UNKNOWN if this user may not read the process's environment.
+ * Whether allotd started the MPS process. If so, the process's pipe directory is "<run dir>/mps/<id>/pipe", and
+ * "<run dir>/mps/<id>.json" exists (daemon/space/group_files.h). FACT_UNKNOWN if this user may not read the process's
+ * environment.
  */
 static enum fact is_of_allotd(const struct host *host, const char *pid)
 {

@@ -351,7 +351,7 @@ static bool is_claim_blocking(const json_t *pod, const json_t *entry,
 	return false;
 }
 
-/* Whether the node failed to prepare the claims, by the kubelet's last event; writes that event's text. */
+/* Whether an event says that the node failed to prepare the claims; writes the text of the last such event. */
 static bool is_not_prepared(const struct explain_claims *known, char why[WHY_MAX])
 {
 	const json_t *items = json_object_get(known->events, "items"), *last = NULL;

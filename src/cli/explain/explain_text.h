@@ -30,7 +30,7 @@ const json_t *explain_request(const json_t *explanation, json_int_t container);
 const char *explain_container(const json_t *explanation, json_int_t container,
 			      char text[EXPLAIN_AMOUNT_MAX]);
 
-/* groups.c: write the nodes that cannot serve the pod, grouped by reason, and the nodes that lack the least for it. */
+/* groups.c: write the nodes that cannot serve the pod, grouped by reason, and the nearest nodes, which lack the least. */
 void explain_groups_write(const json_t *explanation, FILE *out);
 void explain_nearest_write(const json_t *explanation, FILE *out);
 

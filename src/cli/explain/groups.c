@@ -1,4 +1,4 @@
-/* Writes the nodes that can't take the pod: similar nodes in one line, and the nodes that lack the least for it. */
+/* Writes the nodes that can't take the pod: similar nodes in one line, and the nearest nodes, which lack the least. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

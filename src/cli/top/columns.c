@@ -344,7 +344,7 @@ struct column_row {
 	bool is_text;    /* the title is aligned left */
 	enum order_key key; /* the sort order for this column; ORDER_COUNT if there is none */
 	void (*draw)(const struct subject *of, const struct place *at);
-	/* Whether the share has a value here; NULL: always shown. */
+	/* Whether the share has a value in this column; NULL: the column is always shown. */
 	bool (*is_needed)(const struct top_tenant *tenant, const struct top_share *share);
 };
 

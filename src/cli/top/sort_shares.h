@@ -34,9 +34,9 @@ struct rows {
 };
 
 /*
- * Sorts names and states from A, GPUs from 0, other values from the largest; equal ones by name and GPU. is_reversed turns all
- * of this around. The filter keeps shares whose tenant has this text in its name, state or container, or whose GPU it names
- * ("gpu1"); upper and lower case do not differ, and "" keeps all. Returns 0 or -ENOMEM. Free the rows with order_free().
+ * Sorts names and states from A, GPUs from 0, other values from the largest; equal values by name and GPU. is_reversed reverses
+ * the whole order. Keeps only shares whose tenant has the text `filter` in its name, state or container, or whose GPU `filter`
+ * names ("gpu1"). Upper and lower case do not differ, and "" keeps all. Returns 0 or -ENOMEM. Free the rows with order_free().
  */
 int order_make(const struct snapshot *snapshot, const struct history *history, enum order_key key,
 	       bool is_reversed, const char *filter, struct rows *ret_rows);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #define SORT_OF_PROCESSES 100 /* a process's track comes after the tenant's and the GPUs' */
-#define LEGACY_STREAM 1       /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
-#define PER_THREAD_STREAM 2
+#define LEGACY_STREAM 1       /* CU_STREAM_LEGACY */
+#define PER_THREAD_STREAM 2   /* CU_STREAM_PER_THREAD */
 #define LEARNS_SLOWLY 64
 
 struct writing {
@@ -221,8 +221,8 @@ static void flush_held_kernel(const struct writing *w, struct trace_event *held,
 }
 
 /*
- * Returns how long the held kernel can have lasted: until the thread's next event begins, or ends if that event encloses the
- * kernel. UINT64_MAX if `next` is another thread's.
+ * Returns how long the held kernel can have lasted: until the thread's next event begins, or until that event ends if it
+ * encloses the kernel. UINT64_MAX if `next` is another thread's.
  */
 static uint64_t max_duration_ns(const struct writing *w, const struct trace_event *held,
 				const struct trace_event *next)

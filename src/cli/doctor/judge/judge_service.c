@@ -20,7 +20,7 @@ static void format_day(int64_t s, char text[16])
 		strftime(text, 16, "%Y-%m-%d", &tm);
 }
 
-/* Whether one of the names is that of a Service, because kube-apiserver calls the webhook by a Service's name. */
+/* Whether one of the names is a Service's name, by which kube-apiserver calls the webhook. */
 static bool has_service_name(const char *names)
 {
 	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)

@@ -9,7 +9,7 @@
 struct change_row {
 	const char *op;
 	const char *verb;
-	const char *what;  /* for a change with a value: "memory" */
+	const char *what;  /* name of the value to change, such as "memory"; NULL if none */
 	const char *field; /* the value's key in the request */
 	const char *unit;
 	const char *example;

@@ -28,7 +28,7 @@ struct source {
 	/* The requested change, or the one in progress; op is NULL if none. */
 	const char *op;
 	json_t *body;
-	/* The request that asks how far moving a tenant's memory has come; NULL if none is moved. */
+	/* The request that asks how far moving a tenant's memory has come; NULL if no memory is moved. */
 	json_t *move;
 	struct client *client;
 };
@@ -127,7 +127,7 @@ static bool serve(struct source *source)
 	else
 		body = json_incref(move);
 	pthread_mutex_unlock(&source->lock);
-	/* change_once() takes its body over, so give it a copy: `body` may be `move`, which is sent again later. */
+	/* change_once() takes ownership of its body, so pass a copy: `body` may be `move`, which is sent again later. */
 	request = move ? json_copy(body) : NULL;
 	if (request) {
 		change_once(source, source->op, request, move);
