@@ -413,7 +413,7 @@
 #define BYTES_2D(c) (WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height : 0)
 #define BYTES_3D(c) \
 	(WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
-/* Bytes of a batch; 0 if `others`, a list without which the driver refuses the call, is NULL. */
+/* Bytes of a batch. 0 if `others` is NULL: the driver refuses a call without that list. */
 #define BYTES_BATCH(others, sizes, count) \
 	((others) && WORK_READS(sizes) ? work_batch_bytes(sizes, count) : 0)
 

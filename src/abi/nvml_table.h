@@ -6,7 +6,7 @@
  * There are three kinds of rows, each a macro that the user of the table defines. Outside a tenant, all call the real function.
  *
  *   LOOK(symbol, hook, params, args)
- *       Which devices there are, and names of processes: calls nvml_<hook>(real function, args...).
+ *       Lists of devices, and names of processes: calls nvml_<hook>(real function, args...).
  *   CARD(symbol, hook, params, args)
  *       Queries of one device: calls nvml_<hook>(index, real function, args...), with the device's index in
  *       the tenant's list. A device that is not in the list is an invalid argument.

@@ -80,14 +80,14 @@ static bool take_token(struct log_limit *limit, uint32_t key, uint64_t *ret_left
 	uint64_t line_ns = key == LOG_NO_KEY ? LIMIT_LINE_NS / LOG_LIMIT_KEYS : LIMIT_LINE_NS;
 	unsigned i = key == LOG_NO_KEY ? 0 : key % LOG_LIMIT_KEYS;
 	uint64_t now_ns = clock_now_ns(), from_ns;
-	uint64_t empty_ns = atomic_load(&limit->bucket[i].empty_ns);
+	uint64_t full_ns = atomic_load(&limit->bucket[i].full_ns);
 	do {
-		from_ns = empty_ns > now_ns ? empty_ns : now_ns;
+		from_ns = full_ns > now_ns ? full_ns : now_ns;
 		if (from_ns - now_ns + line_ns > LIMIT_BURST * LIMIT_LINE_NS) {
 			atomic_fetch_add(&limit->bucket[i].left_out, 1);
 			return false;
 		}
-	} while (!atomic_compare_exchange_weak(&limit->bucket[i].empty_ns, &empty_ns,
+	} while (!atomic_compare_exchange_weak(&limit->bucket[i].full_ns, &full_ns,
 					       from_ns + line_ns));
 	*ret_left_out = atomic_exchange(&limit->bucket[i].left_out, 0);
 	return true;

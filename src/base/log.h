@@ -35,7 +35,7 @@ void log_set_level(enum log_level level);
 struct log_limit {
 	struct {
 		/* monotonic time at which the bucket will have all of its tokens again */
-		_Atomic uint64_t empty_ns;
+		_Atomic uint64_t full_ns;
 		_Atomic uint64_t left_out;
 	} bucket[LOG_LIMIT_KEYS];
 };

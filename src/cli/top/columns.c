@@ -135,7 +135,7 @@ static void draw_compute(const struct subject *of, const struct place *at)
 	const struct top_share *share = of->share;
 	struct bar bar = { .got = share->got_1s_pct / 100,
 			   .has_asked = share->has_asked,
-			   .asked = share->requested_pct / 100,
+			   .asked = share->guaranteed_pct / 100,
 			   .has_limit = true,
 			   .limit = share->limit_now_pct / 100 };
 
@@ -166,7 +166,7 @@ static void draw_asked(const struct subject *of, const struct place *at)
 	char text[FORMAT_MAX] = "-";
 
 	if (of->share->has_asked)
-		format_asked_pct(of->share->requested_pct, text);
+		format_asked_pct(of->share->guaranteed_pct, text);
 	put_right(at, STYLE_PLAIN, text);
 }
 

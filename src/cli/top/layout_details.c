@@ -37,11 +37,11 @@ static void draw_compute(struct cells *cells, int line, const struct top_share *
 {
 	char asked[64] = "no guarantee requested", used[FORMAT_MAX], over[FORMAT_MAX], lent[48] = "";
 
-	if (share->has_asked && share->requested_pct < share->cores_pct)
+	if (share->has_asked && share->guaranteed_pct < share->requested_pct)
 		snprintf(asked, sizeof(asked), "%.4g %% asked, scaled down to %.4g %%",
-			 share->cores_pct, share->requested_pct);
+			 share->requested_pct, share->guaranteed_pct);
 	else if (share->has_asked)
-		snprintf(asked, sizeof(asked), "%.4g %% asked", share->cores_pct);
+		snprintf(asked, sizeof(asked), "%.4g %% asked", share->requested_pct);
 	if (share->lent_pct > 0)
 		snprintf(lent, sizeof(lent), " and %.0f %% lent", share->lent_pct);
 	format_seconds(share->used_s, used);

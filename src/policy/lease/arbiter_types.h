@@ -149,8 +149,9 @@ enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED, A
 /* Durations in ns since the tenant was added. */
 struct arbiter_account {
 	uint64_t charged_ns; /* GPU time charged; never falls */
-	uint64_t overrun_ns; /* portion of charged_ns that overlapped with another tenant's lease */
-	uint64_t waited_ns;  /* time for which a thread was held at the gate for want of a lease */
+	/* portion of charged_ns for work that ran without a lease, or past its drain's deadline */
+	uint64_t overrun_ns;
+	uint64_t waited_ns; /* time for which a thread was held at the gate for want of a lease */
 	uint64_t leases;
 	uint64_t step_turns; /* leases that ended with a step of the program (steps.h) */
 	uint64_t expired;    /* drains that passed their deadline */

@@ -38,7 +38,7 @@ void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t
 	if (kind == CHANGE_MEMORY && share->has_quota)
 		format_bytes(share->quota_bytes, change.was);
 	else if (kind == CHANGE_CORES && share->has_asked)
-		format_asked_pct(share->cores_pct, change.was);
+		format_asked_pct(share->requested_pct, change.was);
 	else if (kind == CHANGE_CORES_LIMIT)
 		format_asked_pct(share->limit_pct, change.was);
 	else if (kind == CHANGE_PRIORITY)

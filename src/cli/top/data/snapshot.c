@@ -68,7 +68,7 @@ static const struct field share_fields[] = {
 	FIELD(struct top_share, "memory_quota_bytes", FIELD_WHOLE, quota_bytes,
 	      .has = offsetof(struct top_share, has_quota)),
 	FIELD(struct top_share, "memory_used_bytes", FIELD_WHOLE, used_bytes),
-	FIELD(struct top_share, "cores_pct", FIELD_NUMBER, cores_pct),
+	FIELD(struct top_share, "cores_pct", FIELD_NUMBER, requested_pct),
 	FIELD(struct top_share, "cores_limit_pct", FIELD_NUMBER, limit_pct),
 	FIELD(struct top_share, "cores_limit_now_pct", FIELD_NUMBER, limit_now_pct,
 	      .has = offsetof(struct top_share, has_limit_now)),
@@ -78,7 +78,7 @@ static const struct field share_fields[] = {
 	FIELD(struct top_share, "got_60s_pct", FIELD_NUMBER, got_60s_pct),
 	FIELD(struct top_share, "waited_s", FIELD_NUMBER, waited_s),
 	FIELD(struct top_share, "denied", FIELD_WHOLE, denied),
-	FIELD(struct top_share, "cores_effective_pct", FIELD_NUMBER, requested_pct,
+	FIELD(struct top_share, "cores_effective_pct", FIELD_NUMBER, guaranteed_pct,
 	      .has = offsetof(struct top_share, has_asked)),
 	FIELD(struct top_share, "used_s", FIELD_NUMBER, used_s),
 	FIELD(struct top_share, "overrun_s", FIELD_NUMBER, overrun_s),
@@ -223,8 +223,8 @@ static void read_share(struct span object, struct top_share *share)
 	if (!share->has_quota)
 		share->quota_bytes = 0;
 	if (!share->has_asked)
-		share->requested_pct = share->cores_pct;
-	share->has_asked = share->requested_pct > 0;
+		share->guaranteed_pct = share->requested_pct;
+	share->has_asked = share->guaranteed_pct > 0;
 	if (!share->has_limit_now)
 		share->limit_now_pct = share->limit_pct;
 }

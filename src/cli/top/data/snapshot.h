@@ -63,8 +63,8 @@ struct top_share {
 	uint64_t used_bytes;
 	uint64_t swapped_bytes; /* part of used_bytes that was moved off this GPU */
 	bool has_asked;
-	double cores_pct; /* requested guarantee */
-	double requested_pct; /* guarantee in force: less than requested if guarantees sum to over 100 % */
+	double requested_pct;  /* guarantee that was requested */
+	double guaranteed_pct; /* guarantee in force: lower if guarantees sum to over 100 % */
 	double limit_pct;
 	bool has_limit_now;
 	double limit_now_pct; /* limit in force, with lent time; limit_pct if not has_limit_now */
