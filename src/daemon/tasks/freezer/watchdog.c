@@ -122,6 +122,8 @@ struct watchdog *watchdog_stop(struct watchdog *w)
 	if (!w)
 		return NULL;
 	close_fd(&w->fd);
+	if (w->pidfd >= 0) /* a stopped child could not end */
+		syscall(SYS_pidfd_send_signal, w->pidfd, SIGCONT, NULL, 0);
 	close_fd(&w->pidfd);
 	if (w->pid > 0)
 		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
@@ -135,20 +137,26 @@ int watchdog_pidfd(const struct watchdog *w)
 	return w->pidfd;
 }
 
+/* Ends a child that does not answer: a late answer would be taken for the answer to the next note. */
+static void kill_child(struct watchdog *w)
+{
+	shutdown(w->fd, SHUT_RDWR);
+	syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
+}
+
 static int send_note(struct watchdog *w, const struct cgroup *cgroup, bool add)
 {
 	struct note note = { .add = add };
 	const char *text;
 	cgroup_thaw_file(cgroup, note.file, &text);
 	strcpy(note.text, text);
-	return send(w->fd, &note, sizeof(note), MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/* Ends a child that does not answer: a late answer would be taken for the answer to the next note. */
-static void kill_child(struct watchdog *w)
-{
-	shutdown(w->fd, SHUT_RDWR);
-	syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
+	if (send(w->fd, &note, sizeof(note), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
+		return 0;
+	int r = -errno;
+	if (r == -EAGAIN) /* the child is stopped and reads no notes */
+		kill_child(w);
+	/* ECONNRESET: the child ended before it read the last note. */
+	return r == -EAGAIN || r == -ECONNRESET ? -EPIPE : r;
 }
 
 int watchdog_add(struct watchdog *w, const struct cgroup *cgroup)
@@ -157,8 +165,7 @@ int watchdog_add(struct watchdog *w, const struct cgroup *cgroup)
 	char answer = 0;
 	int r = send_note(w, cgroup, true);
 	if (r < 0)
-		/* ECONNRESET: the child ended before it read the last note. */
-		return r == -ECONNRESET ? -EPIPE : r;
+		return r;
 	if (poll(&p, 1, ANSWER_MS) <= 0 || recv(w->fd, &answer, 1, 0) != 1) {
 		kill_child(w);
 		return -EPIPE;

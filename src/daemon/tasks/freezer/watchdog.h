@@ -33,4 +33,5 @@ int watchdog_pidfd(const struct watchdog *watchdog);
  * answer within a second is killed.
  */
 int watchdog_add(struct watchdog *watchdog, const struct cgroup *cgroup);
+/* Does not wait for the child. A child that has stopped reading is killed. */
 void watchdog_remove(struct watchdog *watchdog, const struct cgroup *cgroup);

@@ -153,6 +153,24 @@ static void test_a_late_answer(void **state)
 	watchdog_stop(w);
 }
 
+/* If the child is stopped by a signal, the daemon must not wait for room in the socket, nor at its own end. */
+static void test_stopped_child(void **state)
+{
+	const struct cgroup cgroup = { .is_v2 = true, .dir = "/nowhere/1" };
+	struct watchdog *w;
+	struct error err = { 0 };
+	assert_int_equal(watchdog_start(&w, &err), 0);
+	struct pollfd died = { .fd = watchdog_pidfd(w), .events = POLLIN };
+	kill(watchdog_pid(w), SIGSTOP);
+	for (unsigned i = 0; i < 100000 && poll(&died, 1, 0) == 0; i++)
+		watchdog_remove(w, &cgroup);
+	assert_int_equal(poll(&died, 1, 5000), 1);
+	watchdog_stop(w);
+	assert_int_equal(watchdog_start(&w, &err), 0);
+	kill(watchdog_pid(w), SIGSTOP);
+	assert_null(watchdog_stop(w));
+}
+
 static void test_state_file(void **state)
 {
 	struct cgroup_scene s;
@@ -186,6 +204,7 @@ int main(void)
 		cmocka_unit_test(test_what_was_thawed_is_forgotten),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_a_late_answer),
+		cmocka_unit_test(test_stopped_child),
 		cmocka_unit_test(test_state_file),
 	};
 	return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);
