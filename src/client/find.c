@@ -24,8 +24,8 @@ int client_find_system(const char *hardware, const char *run_dir, struct client 
 
 	if (run_dir || paths_base_is_overridden())
 		return error_set(err, ENOENT,
-				 "this needs the system's daemon, but --run-dir or ALLOT_RUN_DIR names "
-				 "another: leave them out");
+				 "the system's daemon is not used, because --run-dir or ALLOT_RUN_DIR "
+				 "is set");
 	r = paths_system_run_dir(hardware, dir, err);
 	return r < 0 ? r : client_connect(dir, ret_client, err);
 }

@@ -431,7 +431,7 @@ void node_close(struct node *node)
 	TAILQ_FOREACH(t, &node->tenants, link) {
 		struct error err = { 0 };
 		if (tenant_state_save(t, false, &err) < 0)
-			log_warning("%s: the next daemon restores the state that was saved before",
+			log_warning("%s: the next daemon restores an older state of this tenant",
 				    err.text);
 	}
 	for (size_t i = sizeof(subsystems) / sizeof(subsystems[0]); i-- > 0;)

@@ -100,7 +100,7 @@ def test_a_container_is_found_by_its_name(kind, engine_of, make_boxes, start):  
     assert boxes.allot("resume", f"trainer-{kind}").returncode == 0
     wait_until(lambda: is_running(boxes, container), what="the thaw")
     unknown = boxes.allot("pause", "trainer")
-    assert unknown.returncode == 1 and "no container with GPU work" in unknown.stderr
+    assert unknown.returncode == 1 and "nor a container with GPU work" in unknown.stderr
     # The next daemon reads the name from the state file, even if no engine answers.
     wait_until(lambda: f"trainer-{kind}" in (boxes.run_dir / "use.json").read_text()
                if (boxes.run_dir / "use.json").exists() else False, what="the state file")

@@ -249,7 +249,7 @@ def test_pause_and_resume_by_hand(version, make_boxes, hoard):
     again = boxes.allot("resume", box.id)
     assert again.returncode == 1 and "is not paused" in again.stderr
     unknown = boxes.allot("pause", "nobody")
-    assert unknown.returncode == 1 and "no container with GPU work" in unknown.stderr
+    assert unknown.returncode == 1 and "nor a container with GPU work" in unknown.stderr
     assert process.poll() is None
 
 

@@ -193,11 +193,11 @@ def test_invalid_settings(make_node):  # noqa: F811
     assert "'gpu': must be a domain and a name" in refused_settings(node, kube_resource="gpu")
     assert "a whole number from 1 to 100" in refused_settings(node, kube_slices=101)
     assert "must be soft or hard" in refused_settings(node, kube_slice_limit="firm")
-    assert "must be off in a daemon of one user" in refused_settings(node, "--private")
+    assert "must be off in a private daemon" in refused_settings(node, "--private")
     gpu_manager = {"kube_vocabulary": "gpu-manager", "kube_api": "/nowhere"}
     assert "gpu-manager: kube_api must not be off" in refused_settings(node, kube_vocabulary="gpu-manager")
     assert "kube_core_resource: 'core': must be a domain" in refused_settings(node, **gpu_manager, kube_core_resource="core")
-    assert "kube_memory_resource: 'vcuda-core': must be another name than kube_core_resource's" in \
+    assert "kube_memory_resource: 'vcuda-core': must differ from the name in kube_core_resource" in \
         refused_settings(node, **gpu_manager, kube_memory_resource="a.b/vcuda-core")
     assert "must be slices, hami or gpu-manager" in refused_settings(node, kube_vocabulary="other")
 

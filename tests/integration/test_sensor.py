@@ -18,7 +18,7 @@ def load(machine, seconds, *terms):
 
 
 @pytest.mark.parametrize("defects, reason", [
-    ("defects = loses-busy-process\n", "NVML has no utilization of a process that uses the GPU"),
+    ("defects = loses-busy-process\n", "NVML reports no utilization of a process that uses the GPU"),
     ("defects = no-process-utilization\n", "nvmlDeviceGetProcessUtilization: not supported"),
     ("", None),
 ], ids=["loses a process", "no utilization", "no defect"])
@@ -39,4 +39,4 @@ def test_the_charge_replaces_a_missing_sensor(machine, tmp_path, defects, reason
     text += (machine.run_dir / "allotd.log").read_text()
     assert text.count("feedback_sensor nvml:") == (1 if reason else 0), text
     if reason:
-        assert reason in text and text.count("allot's busy time is used instead") == 1, text
+        assert reason in text and text.count("the busy time that allot measures is used instead") == 1, text

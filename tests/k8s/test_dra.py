@@ -210,7 +210,7 @@ def test_refused_for_what_they_name(make_node):
     assert "no device of gpu.allot.dev is allocated to the claim" in why("pending")
     claim = node.claim((0, {"memory": "1Gi"}))
     other = {"metadata": {**claim["metadata"], "uid": "0-0-0"}}
-    with pytest.raises(dra.Refused, match="was deleted, and another has its name"):
+    with pytest.raises(dra.Refused, match="was deleted, and another claim has its name"):
         node.driver.prepare(other)
     missing = {"metadata": {**claim["metadata"], "name": "missing"}}
     with pytest.raises(dra.Refused, match="404"):

@@ -12,8 +12,8 @@
 static void log_failure(struct audit_file *file, int code, const char *what)
 {
 	if (!file->is_failing)
-		log_error("audit_log: %s: %s: events are lost until the file can be written (%s "
-			  "counts them)",
+		log_error("audit_log: %s: %s: events are lost until the file can be written (metric "
+			  "%s counts them)",
 			  file->path, what ? what : strerror(code), file->counter);
 	file->is_failing = true;
 }

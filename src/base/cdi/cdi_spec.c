@@ -115,8 +115,8 @@ int cdi_spec_make(const char *kind, const char *name, const json_t *injection, j
 	if (!is_whole)
 		return error_set(
 			err, EPROTO,
-			"the daemon's reply lacks a part of what to inject: use the same version "
-			"of allot and allotd");
+			"the daemon's reply lacks the device's variables, mounts or device nodes: use "
+			"the same version of allot and allotd");
 	json_t *spec = json_pack("{s:s, s:s, s:[{s:s, s:O}]}", "cdiVersion",
 				 isdigit((unsigned char)*name) ? "0.5.0" : "0.3.0", "kind", kind,
 				 "devices", "name", name, "containerEdits", edits);

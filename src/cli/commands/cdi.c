@@ -121,7 +121,7 @@ static void release_claim(struct client *client, const char *name, struct error 
 
 	if (client_request(client, "release", json_pack("{s:s}", "name", name), NULL, &why) < 0)
 		error_set(err, file.code,
-			  "%s. The device could not be removed again either (%s): remove it with allot cdi remove %s",
+			  "%s. The daemon could not remove the device (%s): remove it with allot cdi remove %s",
 			  file.text, why.text, name);
 }
 

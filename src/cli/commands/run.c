@@ -419,9 +419,10 @@ static int prepare(struct run *run, int *ret_status, struct error *err)
 	if (r < 0)
 		return r;
 	if (getenv(TENANT_VARIABLE))
-		return error_set(err, EBUSY,
-				 "this process is already in a tenant (" TENANT_VARIABLE
-				 " is set); tenants cannot be nested: run it outside of that tenant");
+		return error_set(
+			err, EBUSY,
+			"this process is already in a tenant (" TENANT_VARIABLE
+			" is set); tenants cannot be nested: run allot outside of that tenant");
 	r = child_find(run->command[0], run->command_path, err);
 	if (r < 0) {
 		*ret_status = child_exit_status(r);

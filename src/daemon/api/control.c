@@ -355,8 +355,8 @@ static int check_room(struct control *control, uid_t uid, struct error *err)
 	if (closer_is_stuck(uid))
 		return error_set(
 			err, EBUSY,
-			"close() hangs on file descriptors that uid %u sent: end the programs of "
-			"that user that sent them",
+			"connection refused: close() hangs on file descriptors that uid %u sent: end "
+			"the programs that sent them",
 			(unsigned)uid);
 	if (is_bounded && count >= CONTROL_MAX_PER_UID)
 		return error_set(

@@ -168,8 +168,8 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 	pthread_mutex_unlock(&a->worker.lock);
 	if (must_log)
 		log_warning(
-			"feedback_sensor nvml: NVML has no utilization of a process that uses the GPU: "
-			"allot's busy time is used instead");
+			"feedback_sensor nvml: NVML reports no utilization of a process that uses the "
+			"GPU: the busy time that allot measures is used instead");
 }
 
 struct arbitration_figures arbitration_figures(struct arbitration *a)

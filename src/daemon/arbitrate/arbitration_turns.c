@@ -55,8 +55,8 @@ static void log_given_up(const struct lessee *l)
 	};
 	const struct turns *t = &l->observer.turns;
 
-	log_debug("tenant '%s': its processes run together for %.1f s: %s", l->tenant,
-		  (double)t->off_ns / (double)NSEC_PER_SEC, reasons[t->reason]);
+	log_debug("tenant '%s': its processes take no turns among themselves for %.1f s, because of %s",
+		  l->tenant, (double)t->off_ns / (double)NSEC_PER_SEC, reasons[t->reason]);
 }
 
 static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t now_ns)

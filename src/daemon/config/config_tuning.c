@@ -138,7 +138,7 @@ static int check_order(const struct config *config, const char *first, const cha
 		return 0;
 	settings_format(less, low, low_text, sizeof(low_text));
 	settings_format(more, high, high_text, sizeof(high_text));
-	return error_set(err, EINVAL, "%s: '%s' is above %s, '%s': must be at most that", first,
+	return error_set(err, EINVAL, "%s: '%s': must be at most the value of %s, '%s'", first,
 			 low_text, second, high_text);
 }
 
@@ -158,7 +158,7 @@ static int refuse_name(const char *key, struct error *err)
 		return error_set(err, ENOENT,
 				 "%s: is a setting, not a tuning: write it to the file of --config",
 				 key);
-	return error_set(err, ENOENT, "%.60s: no such tuning (allotd --list-tuning lists it)", key);
+	return error_set(err, ENOENT, "%.60s: no such tuning (allotd --list-tuning lists all)", key);
 }
 
 const struct settings_table config_tuning = {

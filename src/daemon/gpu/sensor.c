@@ -61,7 +61,7 @@ static void read_use(struct sensor *s)
 		count = 0;
 	if (r < 0 && atomic_fetch_add(&s->failures, 1) == 0)
 		log_warning("feedback_sensor nvml: the GPU time of processes can't be read (%s): "
-			    "allot's busy time is used instead",
+			    "the busy time that allot measures is used instead",
 			    err.text[0] ? err.text : "the driver does not offer it");
 	arbitration_set_use(s->arbitration, s->use, drop_old(s, count));
 }

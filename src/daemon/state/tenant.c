@@ -204,7 +204,7 @@ static int check_instances(const struct tenant_terms *terms, struct error *err)
 			return error_set(
 				err, EINVAL,
 				"GPU %u (%s) is a MIG instance: CUDA shows no other device to a "
-				"process that has one: ask for this device only, not for %u devices",
+				"process that uses a MIG instance: ask for this device only, not for %u devices",
 				card->index, card->info.uuid_text, terms->device_count);
 	}
 	return 0;
@@ -291,8 +291,8 @@ int tenant_check_not_retired(const struct tenant *tenant, struct error *err)
 	if (!tenant->terms.is_retired)
 		return 0;
 	return error_set(err, ESHUTDOWN,
-			 "tenant '%s' was removed, and ends when its %u processes have ended: make "
-			 "another one",
+			 "tenant '%s' was removed, and ends when its %u processes have ended: start "
+			 "another tenant",
 			 tenant->terms.name, tenant_living_count(tenant));
 }
 

@@ -179,8 +179,8 @@ int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *c
 			"allot doctor",
 			CONTAINER_SHORT_ID, container->id);
 	if (r < 0)
-		return error_set_errno(err, -r, "freezer of container %.*s", CONTAINER_SHORT_ID,
-				       container->id);
+		return error_set_errno(err, -r, "can't use the freezer of container %.*s",
+				       CONTAINER_SHORT_ID, container->id);
 	*ret = cgroup;
 	return 0;
 }

@@ -214,11 +214,10 @@ static int lock_shared(const char *dir_path, const char *name, uint64_t wait_ns,
 		return error_set_errno(err, -fd, "%s/%s", dir_path, name);
 	int r = try_lock_until(fd, clock_now_ns() + wait_ns);
 	if (r == -EWOULDBLOCK)
-		return error_set(
-			err, EBUSY,
-			"another process holds %s/%s, as an allotd does that shares this GPU: "
-			"end it first (lslocks shows its pid); a GPU can have only one daemon",
-			dir_path, name);
+		return error_set(err, EBUSY,
+				 "another process holds this GPU's lock %s/%s: end that process first "
+				 "(lslocks shows its pid); a GPU can have only one daemon",
+				 dir_path, name);
 	if (r < 0)
 		return error_set_errno(err, -r, "lock %s/%s", dir_path, name);
 	*ret_fd = steal_fd(&fd);
@@ -250,8 +249,8 @@ int lock_card(const char *key, const char *run_dir, int ret_fds[LOCK_DIRS], stru
 	}
 	if (r >= 0 && !held && !is_roots)
 		r = error_set(err, EACCES,
-			      "neither %s nor %s can be used for locks: allotd needs one that it "
-			      "can write",
+			      "neither %s nor %s can be used for locks: allotd must be able to "
+			      "write to one of these directories",
 			      lock_dirs[1], lock_dirs[2]);
 	if (r < 0) {
 		lock_release(fds);

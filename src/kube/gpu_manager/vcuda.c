@@ -131,7 +131,7 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 {
 	if (request->chosen)
 		return error_set(err, EINVAL,
-				 "two schedulers chose GPUs, one of them in " VCUDA_INDEX
+				 "two schedulers chose GPUs, one of them in annotations " VCUDA_INDEX
 				 "*: let only one of them schedule this pod");
 	if (count > VCUDA_MAX_CARDS)
 		return error_set(err, EINVAL, "%zu GPU shares: must be at most %d", count,
@@ -225,8 +225,8 @@ static int check(struct vcuda_request *request, const struct vcuda_names *names,
 	if (!request->cards)
 		request->cards = cards_of(request);
 	if (request->cards > VCUDA_MAX_CARDS)
-		return error_set(err, EINVAL, "%s: %u: must be at most %d GPUs", names->cores,
-				 request->cores, VCUDA_MAX_CARDS);
+		return error_set(err, EINVAL, "%s: %u: must be at most %d GPUs of 100 each",
+				 names->cores, request->cores, VCUDA_MAX_CARDS);
 	if (request->cores > request->cards * VCUDA_CORES_WHOLE)
 		return error_set(
 			err, EINVAL,

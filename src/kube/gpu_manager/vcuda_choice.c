@@ -111,8 +111,8 @@ static int fail_no_match(const struct vcuda_query *q, const struct candidate *ot
 				: "");
 	return error_set(
 		err, EAGAIN,
-		"the kubelet asks for %u %s, and before for %u %s, and no pod that waits to start matches "
-		"both: pod %.63s/%.63s, container %.63s requests %u %s and %u %s",
+		"the kubelet asks for %u %s, and its previous call for %u %s, but no waiting pod matches "
+		"both calls: pod %.63s/%.63s, container %.63s requests %u %s and %u %s",
 		q->count, q->names->cores, q->open_units, q->names->memory,
 		other->choice.pod->pod_namespace, other->choice.pod->name,
 		container_of(&other->choice), other->choice.request.cores, q->names->cores,

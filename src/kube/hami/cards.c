@@ -211,8 +211,8 @@ static int parse_text(const char *text, struct kube_cards *cards, struct error *
 		count += *c == ':';
 	if (!count || text[strlen(text) - 1] != ':' || count > CARDS_MAX)
 		return error_set(err, EINVAL,
-				 "'%.40s': must be a JSON array, or a text with the fields "
-				 "of at most %d GPUs, each GPU's followed by ':'",
+				 "'%.40s': must be a JSON array, or the fields of at most %d "
+				 "GPUs, with ':' after each GPU",
 				 text, CARDS_MAX);
 	char *copy = strdup(text), *rest = copy;
 	cards->card = calloc(count, sizeof(*cards->card));

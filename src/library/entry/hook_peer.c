@@ -23,8 +23,8 @@ CUresult hook_ctx_enable_peer(CUresult (*enable)(CUcontext, unsigned int), CUcon
 	if (swap_peers_enable(real_current_context(), device, peer))
 		swap_backing_set_peer_access(peer, device, true);
 	else
-		log_write("swap: at most 1024 pairs of contexts can have peer access: this context "
-			  "can't access memory of its peer that swap can move off the GPU");
+		log_write("swap: this context can't access its peer's swappable memory: at most 1024 "
+			  "pairs of contexts can have peer access");
 	return result;
 }
 

@@ -91,7 +91,7 @@ static bool reserve(int index, uint64_t bytes)
 		return true;
 	if (ledger_reserve(index, bytes, true) == 0)
 		return true;
-	log_debug("device %d (%d: host memory): allocation of %llu bytes refused: the tenant "
+	log_debug("device %d (%d means host memory): allocation of %llu bytes refused: the tenant "
 		  "uses %llu of its quota of %llu bytes",
 		  index, REGION_HOST, (unsigned long long)bytes,
 		  (unsigned long long)ledger_used(index), (unsigned long long)ledger_quota(index));

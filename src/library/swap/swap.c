@@ -144,7 +144,7 @@ static bool should_move_out(void)
 static void give_up(const char *why)
 {
 	if (!should_move_out()) {
-		log_debug("swap: not moved off the GPU: the order was withdrawn, or the "
+		log_debug("swap: memory not moved off the GPU: the order was withdrawn, or the "
 			  "process exits");
 		return;
 	}

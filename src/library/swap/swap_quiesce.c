@@ -101,9 +101,10 @@ bool swap_quiesce(void)
 
 	do {
 		if (!wait_for_captures(until_ns) || !swap_hold_close(SWAP_PATIENCE_NS)) {
-			log_debug("swap: %s", atomic_load(&process_state.captures)
-						      ? "a capture does not end"
-						      : "a call does not return");
+			log_debug("swap: memory not moved off the GPU: %s",
+				  atomic_load(&process_state.captures)
+					  ? "a graph capture does not end"
+					  : "a CUDA call does not return");
 			return false;
 		}
 		if (!atomic_load(&process_state.captures))

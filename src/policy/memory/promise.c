@@ -58,14 +58,15 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
 	if (want <= left)
 		return 0;
-	return error_set(err, ENOSPC,
-			 "GPU %u: memory of %s does not fit: at most %s (%" PRIu64
-			 "MiB) is unpromised. Of %s, %s are promised to others, %s are held by "
-			 "tenants without a quota, and %s are granted to tenants with on_full wait "
-			 "or swap",
-			 i, amount(want).text, amount(left).text, left / MIB,
-			 amount(card->memory_bytes).text, amount(card->promised_bytes).text,
-			 amount(card->unpromised_held_bytes).text, amount(granted).text);
+	return error_set(
+		err, ENOSPC,
+		"GPU %u: memory of %s does not fit: at most %s (%" PRIu64
+		"MiB) is unpromised. Of the GPU's %s, %s are promised to others, %s are held by "
+		"tenants without a quota, and %s are granted to tenants with on_full wait "
+		"or swap",
+		i, amount(want).text, amount(left).text, left / MIB,
+		amount(card->memory_bytes).text, amount(card->promised_bytes).text,
+		amount(card->unpromised_held_bytes).text, amount(granted).text);
 }
 
 static int check_given_memory(const struct promise_card *card, uint64_t want, uint64_t held,
@@ -105,8 +106,8 @@ static int check_unpromised(const struct promise_card *card, uint64_t held, stru
 	if (unpromised < held)
 		return error_set(
 			err, EBUSY,
-			"GPU %u: without a quota the tenant may hold %s, which is promised to no "
-			"tenant, and it holds %s now: free some, or set a quota",
+			"GPU %u: without a quota the tenant may hold at most the unpromised %s, but it "
+			"holds %s: free memory, or set a quota",
 			card->index, amount(unpromised).text, amount(held).text);
 	return 0;
 }
@@ -130,8 +131,9 @@ static int check_waiting(const struct promise_card *card, const struct promise *
 	if (request->has_reserve &&
 	    (request->reserve_bytes == 0 || request->reserve_bytes > p->quota_bytes))
 		return error_set(err, EINVAL,
-				 "GPU %u: reserve_bytes %" PRIu64
-				 ": must be above 0, at most memory_bytes %" PRIu64 " (%s)",
+				 "GPU %u: reserve_bytes (--reserve) %" PRIu64
+				 ": must be above 0, at most memory_bytes (--memory) %" PRIu64
+				 " (%s)",
 				 i, request->reserve_bytes, p->quota_bytes,
 				 amount(p->quota_bytes).text);
 	return 0;

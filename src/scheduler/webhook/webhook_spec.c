@@ -49,8 +49,8 @@ int webhook_check_sayable(struct webhook_work *w, const struct request *request)
 	if (request->is_mutex)
 		return error_set(w->err, EINVAL,
 				 REQUEST_GPU_POLICY
-				 ": mutex: a ResourceClaim can't keep others off a "
-				 "GPU: ask for all of its memory");
+				 ": mutex: a ResourceClaim can't keep other pods off a "
+				 "GPU: ask for all of the GPU's memory");
 	if (webhook_meta(w, "annotations", OWN(KUBE_GANG)))
 		return error_set(w->err, EINVAL,
 				 OWN(KUBE_GANG) ": pods with ResourceClaims are placed by the "

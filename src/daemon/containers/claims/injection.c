@@ -21,7 +21,7 @@
 
 static int no_memory(struct error *err)
 {
-	return error_set_errno(err, ENOMEM, "mounts and variables of a container");
+	return error_set_errno(err, ENOMEM, "can't list a container's mounts and variables");
 }
 
 /* Appends a zeroed element to a list. Returns NULL if out of memory. */

@@ -47,5 +47,5 @@ void store_preallocate_log(struct store *store)
 	log_debug("%s: can't be filled with zeros: %s", path, strerror(-r));
 	/* Writing failed, probably because the disk is full: give the space back. */
 	if (ftruncate(fd, st.st_size) < 0)
-		log_debug("%s: can't be shortened again: %s", path, strerror(errno));
+		log_debug("%s: can't be truncated to its former size: %s", path, strerror(errno));
 }

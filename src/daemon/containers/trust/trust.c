@@ -101,7 +101,7 @@ static int verify(const char *pem, const void *bytes, size_t size,
 	for (const char *at = pem; (at = strstr(at, BEGIN));) {
 		const char *end = strstr(at, END);
 		if (!end)
-			return error_set(err, EINVAL, "a public key in it has no '" END "'");
+			return error_set(err, EINVAL, "a public key in this file has no '" END "'");
 		end += strlen(END);
 		const gnutls_datum_t one = { (unsigned char *)at, (unsigned)(end - at) };
 		r = verify_by(&one, &data, &signed_by, err);
@@ -289,8 +289,8 @@ static int check(struct trust *trust, const char *path, struct error *err)
 		return error_set(
 			err, EKEYREJECTED,
 			"%s: is not the signed library: no " TRUST_LIBRARY
-			" of SHA-256 %s in %s: install the signed one, or sign a manifest that "
-			"lists this one",
+			" of SHA-256 %s in %s: install the signed library, or sign a manifest that "
+			"lists this library",
 			path, digits, trust->path[FILE_MANIFEST]);
 	snprintf(trust->path[FILE_LIBRARY], PATHS_MAX, "%s", path);
 	trust->is_good = are_settled(trust);

@@ -270,14 +270,14 @@ int health_check_accepts(const struct card *card, struct error *err)
 	char reason[HEALTH_REASON_MAX];
 	if (card->is_cordoned || card->is_cordoned_by_settings)
 		return error_set(err, EBUSY,
-				 "GPU %u is cordoned and takes no new tenants: name another, or "
-				 "allot uncordon %u first",
+				 "GPU %u is cordoned and takes no new tenants: name another GPU, or "
+				 "run allot uncordon %u first",
 				 card->index, card->index);
 	if (!card->health.is_bad)
 		return 0;
 	health_reason(&card->health, reason);
 	return error_set(err, EIO,
-			 "GPU %u is not healthy (%s) and takes no new tenants: name another",
+			 "GPU %u is not healthy (%s) and takes no new tenants: name another GPU",
 			 card->index, reason);
 }
 

@@ -231,8 +231,8 @@ int dra_start(struct node *node, struct dra **ret, struct error *err)
 	if (node->is_private)
 		return error_set(
 			err, EPERM,
-			"kube_dra = on: must be off in a daemon of one user: the DRA driver is "
-			"the system daemon's, started by root without --private");
+			"kube_dra = on: must be off in a private daemon: only the system's daemon "
+			"(started by root without --private) can be the DRA driver");
 	struct dra *dra = calloc(1, sizeof(*dra));
 	if (!dra)
 		return error_set_errno(err, ENOMEM, "DRA driver");

@@ -34,7 +34,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 	if (strcmp(result->pool, pool) != 0)
 		return error_set(
 			err, ENODEV,
-			"GPU %.63s belongs to the pool '%.160s', which is not of this node, %s: "
+			"GPU %.63s belongs to the pool '%.160s', which is not a pool of node %s: "
 			"delete the ResourceClaim and its pod, so that a new claim gets another GPU",
 			result->device, result->pool, node_name);
 	/* A device's name contains the GPU's UUID. */
@@ -60,8 +60,8 @@ static int check_instances(const struct claim_request *request, struct error *er
 		if (request->device_count > 1 && request->device[i].card->info.is_instance)
 			return error_set(
 				err, EINVAL,
-				"GPU %u is a MIG instance, and CUDA shows a process no other device "
-				"beside one: ask for one device in a claim",
+				"GPU %u is a MIG instance: CUDA shows no other device to a process that "
+				"uses a MIG instance: ask for one device in a claim",
 				request->device[i].card->index);
 	return 0;
 }

@@ -195,7 +195,7 @@ static void take_claim(struct item *item, json_t *object)
 		return;
 	if (strcmp(item->claim.uid, item->name.uid) != 0)
 		error_set(&item->err, ESTALE,
-			  "the claim was deleted, and another has its name: uid %.40s, not %.40s",
+			  "the claim was deleted, and another claim has its name: uid %.40s, not %.40s",
 			  item->claim.uid, item->name.uid);
 }
 

@@ -46,8 +46,8 @@ int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 	if (is_served(s->path))
 		return error_set(
 			err, EADDRINUSE,
-			"%s: another program listens on this socket, and the kubelet accepts one "
-			"plugin of a name: stop one of them",
+			"%s: another program listens on this socket, and the kubelet accepts only "
+			"one plugin with this name: stop allotd or that program",
 			s->path);
 	cleanup_fd int fd = listen_bind(s->path, SOCK_STREAM, err);
 	if (fd < 0)

@@ -91,8 +91,8 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 		return error_set(
 			err, ESTALE,
 			KUBE_POD_TO_ALLOCATE
-			" was changed to '%.200s' while container %zu got its GPUs: delete the "
-			"pod, so that another is made",
+			" was changed to '%.200s' while container %zu (counted from 0) got its GPUs: delete "
+			"the pod, so that another is made",
 			text ? text : "", b->container);
 	}
 	shares_erase(left, b->container);

@@ -48,7 +48,7 @@ static int split_labels(char *text, struct patch_pair *label, size_t *ret_count,
 		if (!value || !is_label_name(part) ||
 		    (*value && !is_label_part(value, strlen(value))))
 			return error_set(err, EINVAL,
-					 "'%.80s%s%.80s': must be NAME=VALUE, as gpu=on", part,
+					 "'%.80s%s%.80s': must be NAME=VALUE, such as gpu=on", part,
 					 value ? "=" : "", value ? value : "");
 		label[count++] = (struct patch_pair){ part, value };
 	}

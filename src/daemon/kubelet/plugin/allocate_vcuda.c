@@ -217,8 +217,8 @@ static bool try_memory(struct vcuda_call *c)
 		vcuda_refuse(c, r, &err);
 		return true;
 	}
-	log_debug("device plugin: %u units of memory: %s", c->count,
-		  is_half ? v->awaited.key : "the cores are still to be asked for, or were before");
+	log_debug("device plugin: Allocate of %u units of memory, for %s", c->count,
+		  is_half ? v->awaited.key : "a container whose cores another Allocate call gives");
 	vcuda_answer(c);
 	return true;
 }

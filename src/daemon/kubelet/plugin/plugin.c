@@ -57,7 +57,7 @@ static int check_resources(const struct config *config, struct error *err)
 		/* The part after the slash becomes the socket's name, so it must be unique. */
 		if (i && !strcmp(strchr(resource[i].name, '/'), strchr(resource[0].name, '/')))
 			return error_set(err, EINVAL,
-					 "%s: '%.100s': must be another name than %s's, '%.100s'",
+					 "%s: '%.100s': must differ from the name in %s, '%.100s'",
 					 resource[i].setting, strchr(resource[i].name, '/') + 1,
 					 resource[0].setting, strchr(resource[0].name, '/') + 1);
 		r = endpoint_check(config->kube_plugin_dir, resource[i].name, err);
@@ -121,7 +121,7 @@ static int prepare_slices(struct plugin *p, struct error *err)
 		if (!slices_can_name(p->slices.uuid[i]))
 			return error_set(
 				err, EINVAL,
-				"GPU %u: UUID '%s' is too long: the kubelet allows names of devices of at most 63 bytes",
+				"GPU %u: UUID '%s' is too long: the kubelet allows at most 63 bytes in a device's name",
 				i, p->slices.uuid[i]);
 	}
 	return plugin_publish(p) < 0 ? error_set_errno(err, ENOMEM, "device plugin") : 0;
@@ -173,8 +173,8 @@ int plugin_start(struct node *node, struct plugin **ret, struct error *err)
 	if (node->is_private)
 		return error_set(
 			err, EPERM,
-			"kube_plugin = on: must be off in a daemon of one user: the kubelet's "
-			"plugin is the system daemon's, started by root without --private");
+			"kube_plugin = on: must be off in a private daemon: only the system's daemon "
+			"(started by root without --private) can be the kubelet's plugin");
 	int r = plugin_check(&node->config, err);
 	if (r < 0)
 		return r;

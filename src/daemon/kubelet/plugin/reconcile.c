@@ -40,7 +40,7 @@ static int differs(struct error *err, const struct pod_holder *holder)
 {
 	return error_add(err, -EEXIST,
 			 "kubelet: pod %.64s/%.64s, container %.64s: holds %zu "
-			 "devices, '%.64s' first",
+			 "devices, the first is '%.64s'",
 			 holder->pod_namespace, holder->pod, holder->container, holder->count,
 			 holder->id[0]);
 }
@@ -76,7 +76,7 @@ int reconcile_slices(const struct slices *slices, struct claims *claims,
 		}
 		error_set(err, EEXIST,
 			  "allotd: claim '%s' (tenant '%s') has only some of these devices, "
-			  "or others as well",
+			  "or has other devices too",
 			  claim_terms(c)->claim.key, claim_terms(c)->name);
 		return differs(err, holder);
 	}

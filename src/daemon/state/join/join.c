@@ -28,7 +28,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 	if (tenant->corrupt)
 		return error_set(err, EBADMSG,
 				 "the tenant's report in shared memory is corrupt, so no more "
-				 "processes may join the tenant: start a new one");
+				 "processes may join the tenant: start a new tenant");
 	int r = procfs_start_time(pid, &start_time);
 	if (r == -ESRCH || !peer_is_alive(peer))
 		return error_set(err, ESRCH, "process %d has ended", pid);

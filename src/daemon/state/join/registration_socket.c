@@ -346,8 +346,8 @@ static int exchange_begin(struct registration *registration, int fd, uid_t uid, 
 	if (closer_is_stuck(uid))
 		return error_set(
 			err, EBUSY,
-			"close() hangs on file descriptors that uid %u sent: end the programs of "
-			"that user that sent them",
+			"connection refused: close() hangs on file descriptors that uid %u sent: end "
+			"the programs that sent them",
 			(unsigned)uid);
 	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
 		return error_set(err, EBUSY,

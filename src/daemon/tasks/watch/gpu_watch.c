@@ -275,7 +275,7 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, boo
 	if (count == 0)
 		return error_set(
 			err, ENOENT,
-			"'%.63s': no tenant has that name, and no container with GPU work: allot "
+			"'%.63s': neither a tenant nor a container with GPU work has this name: allot "
 			"ps and allot tasks list them",
 			name);
 	if (swap_out || poll || (!paused && container_swap_is_away(c[0])))

@@ -193,7 +193,7 @@ static void test_bad_lines(void **state)
 static void test_bad_lines_of_tuning(void **state)
 {
 	static const struct bad_line rows[] = {
-		{ "no_such = 1", "f:1: no_such: no such tuning (allotd --list-tuning lists it)" },
+		{ "no_such = 1", "f:1: no_such: no such tuning (allotd --list-tuning lists all)" },
 		{ "context_bytes = 1TiB",
 		  "f:1: context_bytes: '1TiB': must be from 16MiB to 4096MiB" },
 		{ "context_bytes = 600", "f:1: context_bytes: '600'" },
@@ -260,10 +260,11 @@ static void test_order(void **state)
 	struct config c;
 	assert_int_equal(tune(&c, "feedback_period_min = 200ms\nfeedback_period_max = 200ms\n"), 0);
 	assert_int_equal(tune(&c, "feedback_period_min = 200ms\nfeedback_period_max = 150ms\n"), 1);
-	assert_string_equal(said, "f: feedback_period_min: '200ms' is above feedback_period_max, "
-				  "'150ms': must be at most that\n");
+	assert_string_equal(said, "f: feedback_period_min: '200ms': must be at most the value of "
+				  "feedback_period_max, '150ms'\n");
 	assert_int_equal(tune(&c, "drain_max = 5ms\n"), 1);
-	assert_non_null(strstr(said, "f: drain_min: '10ms' is above drain_max, '5ms'"));
+	assert_non_null(
+		strstr(said, "f: drain_min: '10ms': must be at most the value of drain_max, '5ms'"));
 }
 
 static void test_all_bad_lines_are_reported(void **state)

@@ -117,7 +117,7 @@ static void test_no_freezer(void **state)
 	make_tree(&t);
 	refused(&t, EOPNOTSUPP, "no freezer");
 	strcpy(t.container.v1_path, "/gone");
-	refused(&t, ENOENT, "freezer of container 3f4c1a0b9d8e");
+	refused(&t, ENOENT, "can't use the freezer of container 3f4c1a0b9d8e");
 	strcpy(t.container.v1_path, "/box");
 	strcpy(t.cgroups.v1.own, "/box/inner");
 	refused(&t, EPERM, "this daemon runs in it");

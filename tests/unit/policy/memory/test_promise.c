@@ -121,7 +121,7 @@ static void test_waiting(void **state)
 	r.memory_bytes = 4 * GIB;
 	r.has_reserve = true;
 	r.reserve_bytes = 4 * GIB + 1;
-	refused(&card, NULL, 0, r, EINVAL, "at most memory_bytes 4294967296 (4 GiB)");
+	refused(&card, NULL, 0, r, EINVAL, "at most memory_bytes (--memory) 4294967296 (4 GiB)");
 	r.reserve_bytes = GIB;
 	assert_int_equal(decided(&card, NULL, 0, r).reserve_bytes, GIB);
 	refused(&card, NULL, 0, (struct promise_request){ .waits = true }, EINVAL,

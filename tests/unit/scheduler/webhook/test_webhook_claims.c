@@ -224,7 +224,7 @@ static void test_what_a_claim_can_not_say(void **state)
 		const char *pod, *why;
 	} rows[] = {
 		{ POD("'hami.io/gpu-scheduler-policy':'mutex'", "'nvidia.com/gpu':'1'"),
-		  "mutex: a ResourceClaim can't keep others off a GPU" },
+		  "mutex: a ResourceClaim can't keep other pods off a GPU" },
 		{ POD("'allot.dev/gang':'g','allot.dev/gang-size':'2'", "'nvidia.com/gpu':'1'"),
 		  "allot.dev/gang: pods with ResourceClaims are placed by the cluster's own scheduler" },
 		{ POD("'allot.dev/placement':'use'", "'nvidia.com/gpumem':'1'"),

@@ -163,7 +163,7 @@ static void test_refused(void **state)
 	many[0] = share("a");
 	many[0].pool = "n2/" FIRST;
 	refused(many, 1, ENODEV,
-		"belongs to the pool 'n2/" FIRST "', which is not of this node, n1");
+		"belongs to the pool 'n2/" FIRST "', which is not a pool of node n1");
 	two[1].terms.has_priority = true;
 	refused(two, 2, EINVAL, "request b: priority is not the same for the requests a and b");
 	two[1] = share("b");
@@ -174,7 +174,7 @@ static void test_refused(void **state)
 	two[1].pool = "n1/" SECOND;
 	node->card[1].info.is_instance = true;
 	refused(two, 2, EINVAL,
-		"is a MIG instance, and CUDA shows a process no other device beside one");
+		"is a MIG instance: CUDA shows no other device to a process that uses a MIG instance");
 	node->card[1].info.is_instance = false;
 	two[0].terms.has_cores_limit = true;
 	two[0].terms.cores_limit_pct = 29;

@@ -119,7 +119,7 @@ static void test_settings(void **state)
 	assert_int_equal(settings_set(&config_settings, &config, "kube_use_window", "5m", &err), 0);
 	assert_int_equal(settings_set(&config_settings, &config, "kube_labels", "gpu", &err), 0);
 	assert_int_equal(node_kube_check(&config, &err), -22);
-	assert_string_equal(err.text, "kube_labels: 'gpu': must be NAME=VALUE, as gpu=on");
+	assert_string_equal(err.text, "kube_labels: 'gpu': must be NAME=VALUE, such as gpu=on");
 	assert_true(settings_set(&config_settings, &config, "kube_split_count", "0", &err) < 0);
 	assert_true(settings_set(&config_settings, &config, "kube_memory_scaling", "0", &err) < 0);
 	assert_int_equal(settings_set(&config_settings, &config, "kube_memory_scaling", "1.5", &err),

@@ -67,15 +67,16 @@ static const char *slices_say(struct fixture *f, const char *first, const char *
 static void test_slices(void **state)
 {
 	struct fixture *f = *state;
-	assert_string_equal(slices_say(f, CARD "-0", NULL),
-			    "kubelet: pod team/train, container main: holds 1 devices, '" CARD
-			    "-0' first: allotd: no claim has these devices");
+	assert_string_equal(
+		slices_say(f, CARD "-0", NULL),
+		"kubelet: pod team/train, container main: holds 1 devices, the first is '" CARD
+		"-0': allotd: no claim has these devices");
 	make_claim(f, ALLOCATE_KEY CARD "-0", 0, 0, 1);
 	/* As many, of which one is another. */
 	assert_non_null(strstr(slices_say(f, CARD "-0", CARD "-2"),
 			       "allotd: claim '" ALLOCATE_KEY CARD "-0' (tenant 'slices-"));
 	assert_non_null(strstr(slices_say(f, CARD "-0", NULL),
-			       "has only some of these devices, or others as well"));
+			       "has only some of these devices, or has other devices too"));
 	assert_non_null(strstr(slices_say(f, OTHER "-0", OTHER "-1"), "no claim has these devices"));
 	assert_non_null(strstr(slices_say(f, CARD "-9", NULL), CARD "-9"));
 	assert_string_equal(slices_say(f, CARD "-1", CARD "-0"), "");
@@ -195,8 +196,8 @@ static void test_cores(void **state)
 	struct fixture *f = *state;
 	struct claim *claim;
 	assert_non_null(strstr(cores_say(f, "u-1", "2", "2", CARD "-0", &claim),
-			       "holds 2 devices, '" OTHER
-			       "-3' first: allotd: no claim has these devices"));
+			       "holds 2 devices, the first is '" OTHER
+			       "-3': allotd: no claim has these devices"));
 	struct claim *init = make_cores(f, POD_KEY "u-1/init/" CARD "-0");
 	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
 	assert_ptr_equal(claim, init);
