@@ -93,7 +93,8 @@ static void somebody_comes(void *data, uint32_t events)
 		return;
 	}
 	if (!may_come(fd) || !make_room(server)) {
-		log_debug("gRPC: a peer is not let in");
+		log_debug(
+			"gRPC: connection refused: not from root or this user, or too many connections");
 		return;
 	}
 	int r = grpc_connection_new(server, steal_fd(&fd));

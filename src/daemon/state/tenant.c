@@ -280,8 +280,8 @@ bool tenant_retire(struct tenant *tenant, const char *why)
 		tenant_publish_quota(tenant, i);
 	notify_tenant_retired(tenant->node, tenant);
 	tenant_save_soon(tenant);
-	log_warning("tenant '%s' (%s): %s, but some of its processes still run: it keeps its name "
-		    "and what it was promised until they have ended",
+	log_warning("tenant '%s' (%s): %s, but some of its processes still run: until they end, "
+		    "the tenant's name, memory and GPU share stay reserved",
 		    tenant->terms.name, tenant->terms.id, why);
 	return true;
 }

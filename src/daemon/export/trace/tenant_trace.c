@@ -151,7 +151,7 @@ static int make_ring(enum trace_clock clock, struct error *err)
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return error_set_errno(
 			err, errno,
-			"trace: this process is not traced: can't fix the size of its shared memory (F_ADD_SEALS)");
+			"trace: this process is not traced: can't seal the trace's shared memory (F_ADD_SEALS)");
 	return steal_fd(&fd);
 }
 

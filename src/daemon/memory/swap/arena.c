@@ -175,7 +175,7 @@ void arena_charge_to(struct arena *a, int pid, const char *tenant)
 	if (r >= 0)
 		r = start(a, populate_in_cgroup);
 	if (r < 0)
-		log_short(a, ", charged to its memory cgroup", strerror(-r));
+		log_short(a, ", charged to the tenant's memory cgroup", strerror(-r));
 }
 
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
