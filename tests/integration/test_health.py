@@ -108,7 +108,7 @@ def test_no_gpu_is_healthy(two, tmp_path):
     wait_health(two, "unhealthy", 1)
     wait_health(two, "unhealthy", 0)
     refused = run_tenant(two)
-    assert refused.returncode == 125 and "there are only 0 that take new tenants" in refused.stderr
+    assert refused.returncode == 125 and "the daemon has only 0 for new tenants" in refused.stderr
 
 
 def test_health_off_ignores_faults(two, tmp_path):

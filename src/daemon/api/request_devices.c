@@ -192,9 +192,9 @@ int request_choose_devices(struct node *node, const json_t *request,
 	if (choose_cards(node, list, count))
 		return count;
 	unsigned takers = count_takers(node);
-	return error_set(err, ENODEV, "the request needs %d GPU%s, and there are only %u%s", count,
-			 count > 1 ? "s" : "", takers,
-			 takers < node->card_count ? " that take new tenants (allot ps lists them)"
+	return error_set(err, ENODEV, "the request needs %d GPU%s, and the daemon has only %u%s",
+			 count, count > 1 ? "s" : "", takers,
+			 takers < node->card_count ? " for new tenants (allot ps lists its GPUs)"
 						   : "");
 }
 

@@ -88,12 +88,11 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 	const struct kube_share *share = shares_of(left, b->container, &count);
 	if (!shares_equal(share, count, b->shares.share, b->shares.count)) {
 		shares_free(left);
-		return error_set(
-			err, ESTALE,
-			KUBE_POD_TO_ALLOCATE
-			" was changed to '%.200s' while container %zu (counted from 0) got its GPUs: delete "
-			"the pod, so that another is made",
-			text ? text : "", b->container);
+		return error_set(err, ESTALE,
+				 KUBE_POD_TO_ALLOCATE
+				 " was changed to '%.200s' while container %zu got its GPUs: delete "
+				 "the pod, so that another is made",
+				 text ? text : "", b->container + 1);
 	}
 	shares_erase(left, b->container);
 	return 0;

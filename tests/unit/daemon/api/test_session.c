@@ -98,7 +98,7 @@ static void test_bad_requests(void **state)
 		{ CREATE("\"devices\":[{\"index\":0},{\"index\":0}]"), EINVAL,
 		  "GPU 0 is named twice" },
 		{ CREATE("\"devices\":[{},{},{}]"), ENODEV,
-		  "the request needs 3 GPUs, and there are only 2" },
+		  "the request needs 3 GPUs, and the daemon has only 2" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":-1}]"), EINVAL, "memory_bytes: -1" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":0}]"), EINVAL, "must be above 0" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":1.5}]"), EINVAL,
