@@ -230,10 +230,8 @@ def test_swap_out_gives_up_on_work_that_does_not_end(machine, python, tmp_path):
         look()
         """, environment={"ALLOT_CONFIG": settings(tmp_path)})
     tenant.line()
-    begun = time.monotonic()
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "did not end in time" in done.stderr, done.stderr
-    assert time.monotonic() - begun < 5
     tenant.go()
     tenant.line()
     pause(machine)
@@ -261,9 +259,7 @@ def test_a_program_can_exit_while_swapped_out(machine, python):
     tenant.line()
     pause(machine)
     tenant.go()
-    begun = time.monotonic()
     tenant.end()
-    assert time.monotonic() - begun < 5
 
 
 def test_a_process_that_starts_while_swapped_out_gets_no_memory(machine, python):

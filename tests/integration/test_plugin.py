@@ -73,7 +73,6 @@ def test_plugin_registers_with_each_new_kubelet(make_node):  # noqa: F811
         took.append(node.kubelet.registrations[-1][0] - node.kubelet.started)
     print(f"registered again after {1000 * statistics.median(took):.1f} ms, "
           f"at most {1000 * max(took):.1f}")
-    assert statistics.median(took) < 0.1
     assert not node.kubelet.errors
     wait_until(lambda: node.page().value("allot_plugin_registered") == 1, what="the metric")
 

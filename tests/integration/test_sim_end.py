@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from machines import wait_until
 from sim_peers import CONTEXT, LIBRARIES, MIB, SERVER, client_command, client_environment, sim, start_sim  # noqa: F401
 
 
@@ -30,14 +31,11 @@ def test_a_killed_client_releases_everything(sim):  # noqa: F811
     assert sim.used() == CONTEXT + (1 << 30) + 32 * MIB
     client.kill()
     client.wait()
-    deadline = time.monotonic() + 0.1
-    while sim.used() and time.monotonic() < deadline:
-        pass
-    stats = sim.ctl("stats")
-    assert stats["cards"][0]["memory_used_bytes"] == 0
-    assert stats["clients"] == []
+    wait_until(lambda: not sim.ctl("stats")["clients"], what="the end of the client")
+    assert sim.ctl("stats")["cards"][0]["memory_used_bytes"] == 0
+    # The killed client's kernels would still run for minutes.
     sim.run("start(); t = time.monotonic(); ok(launch(kernel('allot_sim_1000us_132b')));"
-            "ok(cu.cuCtxSynchronize()); assert time.monotonic() - t < 0.05")
+            "ok(cu.cuCtxSynchronize()); assert time.monotonic() - t < 30")
 
 
 def test_xid_and_lost_gpu(sim):  # noqa: F811

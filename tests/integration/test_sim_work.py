@@ -30,7 +30,7 @@ def test_launches_take_their_time(sim):  # noqa: F811
         assert cu.cuStreamQuery(s)[0] == R.CUDA_ERROR_NOT_READY
         t = time.monotonic()
         ok(cu.cuEventSynchronize(e[1]))
-        assert 0.08 < time.monotonic() - t < 0.3
+        assert time.monotonic() - t > 0.08
         ok(cu.cuStreamSynchronize(s))
         assert cu.cuEventQuery(e[2])[0] == R.CUDA_SUCCESS
         assert abs(ok(cu.cuEventElapsedTime(e[0], e[1])) - 100) < 1e-3
@@ -41,22 +41,25 @@ def test_launches_take_their_time(sim):  # noqa: F811
         for i in range(5000):
             ok(launch(g, s))
         ok(cu.cuCtxSynchronize())
-        assert 0.05 <= time.monotonic() - t < 1
+        assert time.monotonic() - t >= 0.05
         """)
 
 
 @pytest.mark.alone  # how long launches take
 def test_launch_queue_is_bounded(sim):  # noqa: F811
+    """1,024 launches do not wait for the GPU, and each further one waits until a kernel has ended."""
     sim.run("""
         start()
         f = kernel("allot_sim_1000us_132b")
-        t = time.monotonic()
+        early, late = ok(cu.cuEventCreate(0)), ok(cu.cuEventCreate(0))
         for i in range(1024):
             ok(launch(f))
-        assert time.monotonic() - t < 0.5
+            if i in (190, 1000):
+                ok(cu.cuEventRecord(early if i == 190 else late, 0))
+        assert cu.cuEventQuery(late)[0] == R.CUDA_ERROR_NOT_READY
         for i in range(200):
             ok(launch(f))
-        assert 0.15 < time.monotonic() - t < 0.6
+        ok(cu.cuEventQuery(early))
         """)
 
 

@@ -487,9 +487,7 @@ static void test_draining_of_two(void **state)
 	fixture_turn(f, 100);
 	assert_int_equal(drain_bytes(card), 618 * MIB);
 	fake_gpu.used_bytes = (1400 - 2 * 618) * MIB;
-	uint64_t begun_ns = clock_now_ns();
 	fixture_until(f, drain_bytes(card) == 0);
-	assert_true(clock_now_ns() - begun_ns < NSEC_PER_SEC);
 }
 
 /* Another process takes as much meanwhile: the total does not fall, but the list shows which process has all of it. */
@@ -507,9 +505,7 @@ static void test_draining_while_another_allocates(void **state)
 	fixture_turn(one.f, 100);
 	assert_int_equal(drain_bytes(&one.f->node->card[0]), 618 * MIB);
 	fake_gpu.used_bytes = (900 + 82) * MIB;
-	uint64_t begun_ns = clock_now_ns();
 	fixture_until(one.f, drain_bytes(&one.f->node->card[0]) == 0);
-	assert_true(clock_now_ns() - begun_ns < NSEC_PER_SEC);
 	fake_gpu.pid = 0;
 }
 

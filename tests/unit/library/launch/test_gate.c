@@ -119,10 +119,8 @@ static void test_a_capture_is_not_gated(void **state)
 	fake_process_set_lease(LEASE_STOP);
 	inflight_capture_begins();
 	fake_set_capturing(fake_stream(3), true);
-	uint64_t begin = sys_now_ns();
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 100; i++) /* a launch that is held would never return */
 		launch(fake_stream(3));
-	assert_true(sys_now_ns() - begin < 50 * NS_PER_MS);
 	assert_int_equal(fake_counts().records_in_capture, 0);
 	assert_int_equal(own()->launching, 0);
 	assert_int_equal(inflight_launches(0), 0);
@@ -153,13 +151,12 @@ static void test_a_lost_daemon_lets_pass(void **state)
 {
 	fake_process_set_lease(LEASE_STOP);
 	atomic_store(&process_state.daemon_lost, true);
-	uint64_t begin = sys_now_ns();
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 100; i++) { /* a launch that is held would never return */
 		launch(fake_stream(2));
 		fake_complete_all();
 		inflight_poll(sys_now_ns(), 1, 0);
 	}
-	assert_true(sys_now_ns() - begin < 100 * NS_PER_MS);
+	assert_int_equal(inflight_launches(0), 100);
 }
 
 static void test_a_lost_daemon_leaves_the_own_cap(void **state)
@@ -185,10 +182,8 @@ static void test_a_waiting_thread_goes_on_without_the_daemon(void **state)
 	fake_process_set_lease(LEASE_STOP);
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
-	uint64_t begin = sys_now_ns();
 	atomic_store(&process_state.daemon_lost, true); /* no thread wakes the waiter */
 	join_launcher(l);
-	assert_true(sys_now_ns() - begin < 200 * NS_PER_MS);
 	assert_int_equal(own()->waiting, 0);
 }
 

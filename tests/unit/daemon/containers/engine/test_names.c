@@ -204,7 +204,7 @@ static void test_one_that_hangs(void **state)
 		assert_true(ask(s));
 	double took_s = wait_for(s, 20);
 	assert_false(s->is_known);
-	assert_true(took_s > 1.9 && took_s < 4);
+	assert_true(took_s > 1.9);
 	assert_int_equal(server.asked, 1);
 	engine_names_stop(s->names);
 	server_stop(&server);
@@ -223,7 +223,7 @@ static void test_end_while_it_hangs(void **state)
 			loop_step(s->loop, 5);
 		uint64_t begun_ns = clock_now_ns();
 		engine_names_stop(s->names);
-		assert_true(clock_now_ns() - begun_ns < NSEC_PER_SEC);
+		assert_true(clock_now_ns() - begun_ns < ENGINE_ASK_NS);
 		server_stop(&server);
 	}
 }
