@@ -59,8 +59,8 @@ static struct retired {
 	struct region_report *report;
 } previous;
 /*
- * Mappings of still earlier daemons' files, at most RETIRED_MAX; then the oldest is unmapped. A call that began under such a
- * daemon may still access them, so pages of zeros, which take no memory, replace the files.
+ * Mappings of the files of daemons before the previous one. When there are RETIRED_MAX, the oldest is unmapped. A call that
+ * began under such a daemon may still access them, so pages of zeros, which take no memory, replace the files.
  */
 #define RETIRED_MAX 64
 static struct retired retired[RETIRED_MAX];
@@ -101,7 +101,7 @@ static const struct part {
 	{ trace_reset },
 };
 
-/* Returns, for a process that could not join (`error` is -errno), what is missing and what to do. NULL if unknown. */
+/* Says why a process could not join (`error` is -errno): what is missing, and what to do. NULL if unknown. */
 static const char *why_failed(int error)
 {
 	switch (-error) {

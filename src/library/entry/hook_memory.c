@@ -218,7 +218,7 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 	return likely(chunk) ? give_back_suballoc(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
-/* Freeing memory of a pool gives no charge back: what the pool reserves is charged. */
+/* Freeing memory of a pool gives no charge back, because the charge is for the bytes that the pool reserves. */
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {

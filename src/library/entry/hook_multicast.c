@@ -8,7 +8,7 @@
 #include "library/memory/holding.h"
 #include "library/sys/locks.h"
 
-/* Returns the key of a binding. The offset is a multiple of 2 MiB or more. */
+/* Returns the key of a binding. Offsets are multiples of 2 MiB, so the key leaves out their lowest 21 bits. */
 static uint64_t binding_key(uint64_t object, int device, size_t offset)
 {
 	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
@@ -70,7 +70,7 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 	return result;
 }
 
-/* `device` is not used, because the memory's record has its device. */
+/* The library does not record `device`, because the record of the memory has its device. */
 CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
 						     CUmemGenericAllocationHandle, size_t, size_t,
 						     unsigned long long),

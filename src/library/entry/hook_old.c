@@ -20,7 +20,7 @@ static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* Writes zeros also if the call is refused here, because the driver (580) writes zeros if a call fails. */
+/* Writes zeros also if the library refuses the call, because the driver (580) writes zeros if a call fails. */
 CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
 			   unsigned int bytes)
 {
@@ -79,8 +79,8 @@ static unsigned int narrowed(size_t bytes)
 }
 
 /*
- * Returns the values of the newer call, as far as 32 bits can hold them, so that the program sees its quota. The result is that
- * of the old call, because driver 580 answers the two calls differently.
+ * Writes the sizes that the newer call returns, as far as 32 bits can hold them, so that the program sees its quota. Returns
+ * the result of the old call, because driver 580 answers the two calls differently.
  */
 CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 			      unsigned int *free_bytes, unsigned int *total_bytes)

@@ -48,9 +48,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Updates the charge of a pool (reserved_update_charge()). The caller of this function, of those from here to trim_locked(),
- * and of reserve_growth() holds locks.pool. A call's effect on a pool is measured by the reserved bytes before and after, so
- * such calls must not overlap.
+ * Updates the charge of a pool (reserved_update_charge()). The caller holds locks.pool, as do the callers of reserve_growth()
+ * and of the functions down to trim_locked(). A driver call's effect on a pool is measured by the reserved bytes before and
+ * after the call, so these calls must not overlap.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -181,7 +181,7 @@ static uint64_t max_growth(size_t bytes)
 }
 
 /*
- * Reserves quota for the largest growth that the call may cause, even if the pool seems to have room: the room may be
+ * Reserves quota for the largest growth that the call may cause, even if the pool seems to have room. The room may be
  * fragmented, or returned to the GPU meanwhile.
  */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
@@ -237,7 +237,7 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	/* alloc_async() may still allocate after a default pool has failed, so that failure is not counted as a denial. */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
-	/* The GPU's free memory may be kept for another tenant. Memory that the pool already reserved may be used. */
+	/* The GPU's free memory may be kept for another tenant. Even then, the pool can use memory that it already reserved. */
 	bool is_refused = swap_room_is_reserved(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
 	swap_room_check_result(*ret_result, r->index, growth);
@@ -249,8 +249,8 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 
 /*
  * If a pool cannot grow by a whole step, the requested bytes alone may fit, so cuMemAlloc allocates them. cuMemFreeAsync and
- * cuMemFree accept such memory (CUDA Programming Guide, stream ordered memory allocator). Not during a capture, which
- * cuMemAlloc would break; nor for a pool that the program named, whose pointers may be exported.
+ * cuMemFree accept such memory (CUDA Programming Guide, stream ordered memory allocator). This is not done during a capture,
+ * which cuMemAlloc would break, nor for a pool that the program named, because the pool's pointers may be exported.
  */
 static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
 {

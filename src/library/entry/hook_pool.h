@@ -28,9 +28,9 @@ void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key);
 void hook_pool_imported(CUmemoryPool pool, uint64_t key);
 
 /*
- * Call when `bytes` of memory in the pool were imported, or freed again if negative. Once the process that created the pool has
- * ended or destroyed it, this process is charged for the largest sum that it has imported. Returns false if that exceeds the
- * quota.
+ * Call when `bytes` of memory in the pool were imported, or freed again if negative. Once the pool's creator has ended or
+ * destroyed the pool, this process is charged for the most bytes that it had imported at one time. Returns false if this charge
+ * exceeds the quota.
  */
 bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes);
 

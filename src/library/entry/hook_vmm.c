@@ -1,6 +1,6 @@
 /*
- * Memory of the virtual memory API. Physical memory is charged until its handle was released as often as it was obtained, and
- * its last mapping and last multicast binding are gone, because the driver keeps the memory that long.
+ * Memory of the virtual memory API. The driver keeps physical memory until its handle was released as often as it was obtained,
+ * and its last mapping and last multicast binding are gone. The memory is charged that long.
  */
 #include "library/entry/hook_vmm.h"
 
@@ -186,7 +186,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 	};
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Imported memory of unknown size is charged now, because a mapping is the first to show the size. */
+	/* Imported memory of unknown size is charged now, because its mapping shows the size. */
 	if (!shared_grow(SHARED_IMPORTED_PHYSICAL, h.related, offset + bytes)) {
 		real.cuMemUnmap(ptr, bytes);
 		return CUDA_ERROR_OUT_OF_MEMORY;

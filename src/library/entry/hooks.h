@@ -7,7 +7,7 @@
 #include "abi/driver_table.h"
 
 #define HOOK_REST(...) __VA_ARGS__
-/* hook_<hook>(real, params...); equal declarations may repeat. */
+/* Declares hook_<hook>(real, params...). Rows with the same hook repeat the declaration, which C allows. */
 #define DECLARE_HOOK_FUNCTION(symbol, hook, params, args) \
 	CUresult hook_##hook(CUresult(*real_function) params, HOOK_REST params);
 

@@ -5,8 +5,8 @@
 #include "library/sys/locks.h"
 
 /*
- * Most captures that are remembered with their stream. If the stream of a further capture is destroyed, the capture's end is
- * not noticed.
+ * The largest number of captures that are remembered with their stream. If the stream of a further capture is destroyed, the
+ * capture's end is not noticed.
  */
 #define ORIGINS 64
 

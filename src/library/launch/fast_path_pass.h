@@ -33,8 +33,8 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 }
 
 /*
- * The rest of fast_path_leave(): records a mark (inflight.h) behind the work if mark_every launches have none, and opens the
- * device's fast path again if it was closed meanwhile. Returns CUDA_SUCCESS.
+ * The rest of fast_path_leave(): records a mark (inflight.h) behind the work if mark_every launches have no mark, and opens
+ * the device's fast path again if it was closed meanwhile. Returns CUDA_SUCCESS.
  */
 CUresult fast_path_leave_slowly(struct inflight_stream *s);
 

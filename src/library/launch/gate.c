@@ -16,8 +16,8 @@
 #define LEASE_NAP_NS (50 * NS_PER_MS)
 #define DEPTH_NAP_NS (500 * NS_PER_US)
 /*
- * How long the gate waits for the process's own work to end. Bounded, because a prediction may be far too long: a kernel that
- * waits for another kernel, which the gate holds, runs until the gate lets that one pass.
+ * How long the gate waits for the process's own work to end. Bounded, because a prediction may be far too long, and because a
+ * kernel in flight may wait for a kernel that the gate holds back.
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
@@ -59,7 +59,7 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		     const struct inflight_device *f)
 {
 	/*
-	 * Under LEASE_PACED tokens limit the work. But tenants that run at the same time share one lease, and must finish their
+	 * Under LEASE_PACED, tokens limit the work. But tenants that run at the same time share one lease, and must finish their
 	 * work soon after that lease ends. So depth_ns bounds their work too.
 	 */
 	if (likely(state == LEASE_FREE ||
@@ -73,8 +73,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 }
 
 /*
- * Records how the work passed. The work's length is predicted under LEASE_GO, and for a tenant that runs at the same time as
- * others; that tenant pays the length in tokens.
+ * Records under which state of the lease the work passed. The work's length is predicted under LEASE_GO, and for a tenant that
+ * runs at the same time as others. Such a tenant pays the length in tokens.
  */
 static void record_pass(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
@@ -98,8 +98,8 @@ static enum lease_state process_lease_state(uint32_t word, const struct region_c
 }
 
 /*
- * A thread's wait for the process's own work. The time starts again when any work ends, but not when the lease is lost: leases
- * may be shorter than the patience, and then the wait would never end.
+ * A thread's wait for the process's own work. The waiting time starts again when any work ends, but not when the lease is lost.
+ * Otherwise, with leases shorter than the patience, the wait would never end.
  */
 struct depth_wait {
 	bool has_begun;
@@ -140,8 +140,8 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
 	/*
-	 * Decide only after a sleep in which the helper thread could poll: the work may have ended while this thread waited for
-	 * the lease.
+	 * Give up only after a sleep in which the helper thread could poll: the work may have ended while this thread waited
+	 * for the lease.
 	 */
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
 		return false;
@@ -161,7 +161,7 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 }
 
 /*
- * If no work is in flight on the device, records since when its next launch waits. After a pause of STEP_PAUSE_NS without work,
+ * If no work is in flight on the device, records since when a launch waits. After a pause of STEP_PAUSE_NS without work,
  * a step begins at that time (step.h).
  */
 static void note_launch_waiting(const struct gate_pass *pass, const struct work *work,

@@ -21,8 +21,8 @@
  *                               most 100 ms. Time for which the process was stopped does not count. Then calls pass without
  *                               this wait until some work ends, while less than STALL_DEPTH_NS (gate.c) is in flight.
  *
- * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks that spin for each other are
- * slowed, but never hang.
+ * So these are slowed, but never hang: a stream that waits for its own thread, a host function that needs a lock held here, and
+ * ranks that spin for each other.
  *
  * Thread safe. A process without a tenant pays for one load.
  */

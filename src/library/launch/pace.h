@@ -21,7 +21,7 @@
 
 #define PACE_BYTES_OF_TOKEN 16
 #define PACE_GRAPH (UINT64_C(1) << 20)
-/* Most that a unit of work costs, so that the sums stay far from overflow. */
+/* The most tokens that a unit of work costs; the limit keeps the sums far from overflow. */
 #define PACE_MOST (UINT64_C(1) << 50)
 
 static inline uint64_t pace_cost(const struct work *work)

@@ -20,16 +20,16 @@
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
- * If a thread waits for in-flight work in free run, the helper thread polls at once, and then after each hundredth of the bound
- * for in-flight work, because predictions may be too long. During a long wait polls become rarer, by a factor of up to
- * RARER_MOST.
+ * If a thread waits for in-flight work in free run, the helper thread polls at once, because predictions may be too long. The
+ * time between further polls is a hundredth of the bound of in-flight work, but at least POLL_DEPTH_NS. During a long wait
+ * polls become rarer, by a factor of up to RARER_MOST.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define RARER_MOST 4
 /* A thread is ahead of the GPU while this much work is in flight, or half of depth_ns if that is less. */
 #define LEAD_NS ((int64_t)NS_PER_MS)
-/* For how long a tenant may save up unused time of its own time limit while there is no daemon. */
+/* While there is no daemon, a tenant may save up the unused part of its time limit for this long. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
 /* poll_free_ns() multiplies the time between polls by this; 1 to RARER_MOST */
@@ -118,8 +118,8 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 	account[index].worked_at_ns = now_ns;
 	account[index].has_reported_idle = false;
 	/*
-	 * Read the lease after `busy` is cleared: the daemon reads `busy` again after it has closed the lease, so at least one
-	 * of the two sees the other's change.
+	 * Read the lease after `busy` is cleared. The daemon closes the lease, and then reads `busy` again. So this thread sees
+	 * the closed lease, or the daemon sees that `busy` is cleared.
 	 */
 	if (idle_ns >= BELL_REST_NS ||
 	    (has_ended && (lease_of(index) == LEASE_CLOSING || lease_of(index) == LEASE_STOP)))
@@ -128,8 +128,7 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 
 /*
  * behind_ns counts the busy time under leases in which the thread is not ahead of the GPU (LEAD_NS). ramp_ns counts only the
- * part of it from the start of each lease until the thread is ahead again, which is what a turn costs the tenant
- * (policy/lease/quantum.c).
+ * part from the start of each lease until the thread is ahead again: the cost of a turn to the tenant (policy/lease/quantum.c).
  */
 static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 {
@@ -191,7 +190,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 
-	/* That thread's report may be later than the poll. */
+	/* A thread that waited for all the work may have reported after the poll. */
 	if (now_ns < account[index].seen_ns)
 		now_ns = account[index].seen_ns;
 	count_use(index, is_busy, atomic_load_explicit(&f->inflight_ns, memory_order_relaxed),
@@ -217,7 +216,7 @@ void report_end_of_work(int index)
 	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
 
-	/* A poll of the helper thread may have reported the end before. */
+	/* The helper thread may have reported the end of the work already. */
 	if (!atomic_load(&d->busy) || !inflight_has_ended(index))
 		return;
 	count_use(index, false, 0, sys_now_ns());

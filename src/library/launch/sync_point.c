@@ -8,7 +8,7 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* For each device, values of its last sync point. If several threads wait, the last one's values stay. */
+/* For each device, values of its last sync point, whichever thread reached it. */
 static struct {
 	_Atomic uint64_t at_ns;     /* time of the last sync point */
 	_Atomic uint64_t waited_ns; /* region_slot_device.waited_ns at that time */
@@ -64,7 +64,7 @@ static void sync_point(int index, struct inflight_stream *only)
 	step_end(index, now_ns);
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
-	/* First the busy time, so that the daemon sees a whole step. */
+	/* Report the busy time before the sync point, so that the daemon sees a whole step. */
 	if (wanted && index == before.index)
 		inflight_note_end(index, only, before.launches);
 	if (wanted)

@@ -16,11 +16,11 @@
 /* Call before a wait for GPU work: notes the device and its launches so far. */
 void sync_point_before(void);
 /*
- * Counts the time since the last sync point (region_bell.gap_ns). Call for the first launch after a sync point, when that
- * launch has passed the gate.
+ * Counts the time since the last sync point, without waits at the gate (region_bell.gap_ns). Call for the first launch after a
+ * sync point, when that launch has passed the gate.
  */
 void sync_point_launch(int index);
-/* Counts a sync point, if this was one. Call after a successful wait for all work of the current context. */
+/* Call after a successful wait for all work of the current context: counts a sync point, if the wait was one. */
 void sync_point_after_all(void);
-/* Call after a successful wait for one stream: a sync point if no other stream has work in flight. */
+/* Call after a successful wait for one stream: counts a sync point, if no other stream has work in flight. */
 void sync_point_after_stream(CUstream stream, enum stream_meaning streams);

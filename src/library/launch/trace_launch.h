@@ -11,5 +11,5 @@ struct trace_launch {
 	DRIVER_TABLE_LAUNCH(SLOT_WORK)
 };
 
-/* Call a function only if the driver has the real one. Thread safe. */
+/* Call a function of this table only if the driver has the function of that name. Thread safe. */
 SYS_DATA const struct trace_launch trace_launch;

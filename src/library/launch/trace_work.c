@@ -9,7 +9,7 @@ static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
 	return &trace_sink.seen[(trace_seen_at(key) + i) % (1 << TRACE_SEEN_BITS)];
 }
 
-/* Returns the key's place: where it is, else the first free place. NULL if other keys have all its places. */
+/* Returns the place that has the key, else the first free place for it. NULL if other keys fill all places for it. */
 static _Atomic uint64_t *find_place(uint64_t key)
 {
 	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++) {

@@ -20,7 +20,7 @@ struct query {
 	const char *name;
 	const char *version; /* may be NULL */
 	const void *caller;  /* return address */
-	void *real;          /* the dlsym or dlvsym behind this library's */
+	void *real;          /* libc's or another interposer's dlsym or dlvsym */
 };
 
 static const char *library_of(const char *name)
@@ -63,7 +63,7 @@ static void *skip_own_export(const struct query *q, const char *library, void *a
 
 /*
  * A process may have two files of one driver (by two paths, or a copy that the program brought). Lookups in the second file are
- * answered from the first, which is hooked. `address` is what the lookup found; returned unless q->handle is of a second file.
+ * answered from the first, which is hooked. Returns `address`, which the lookup found, unless q->handle is of a second file.
  */
 static void *symbol_in_first_copy(const struct query *q, const char *library, void *address)
 {
@@ -96,7 +96,7 @@ static bool look_up_in_namespace(const struct query *q, void *hook, void **ret_a
 
 /*
  * True if the caller interposes the function q->name itself, and the loader searches the caller after this library. Such a
- * caller needs the function behind itself. If it got this library's function, the two would call each other for ever.
+ * caller needs the next function after its own. If it got this library's function, the two would call each other for ever.
  */
 static bool is_later_interposer(const struct query *q)
 {

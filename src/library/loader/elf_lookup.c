@@ -145,7 +145,7 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 struct search {
 	/* what to find: the object with this SONAME; if NULL, the symbol below */
 	const char *soname;
-	/* not looked for in the object that contains `self` */
+	/* the symbol to find; not in the object that contains `self` */
 	const char *symbol;
 	const void *self;
 	/* An object is searched only while this is true. Set when the search passes `self`, or true from the start. */

@@ -36,8 +36,8 @@ void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint3
 void *elf_next_symbol(const void *self, const char *name);
 
 /*
- * As elf_next_symbol() for the library's own object, without dl_iterate_phdr, which a thread sanitizer may have replaced and
- * not prepared. Reads the loader's list without its lock, so use it only for a process's first lookup.
+ * As elf_next_symbol() for the library's own object, without dl_iterate_phdr: a thread sanitizer may have replaced it by a
+ * function that is not ready yet. Reads the loader's list without its lock, so use this only for a process's first lookup.
  */
 void *elf_next_symbol_early(const char *name);
 

@@ -5,12 +5,12 @@
  * the cache lines that it touches. The fast path touches three lines of data (struct fast_path, the first line of the stream's
  * record, the lease word), and only the wrapper's code.
  *
- * A device's fast path is open while all checks of the gate, except that of the lease, are known to let launches pass: the
- * process belongs to a tenant and is not swappable, no capture is in progress, the in-flight work is below its bound, and the
- * device is shown as busy. A launch reads only the lease word. Code that makes a condition false does so first, and then closes
- * the fast path. Launches then take the gate, which opens the fast path again when all conditions are true (fast_path_pass.h).
- * Opening and closing hold locks.fast_path, so that a thread cannot open a path by conditions that it checked before the path
- * was closed.
+ * A device's fast path is open while a launch would pass all checks of the gate except that of the lease. That is: the process
+ * belongs to a tenant and is not swappable, no capture is in progress, the in-flight work is below its bound, and the device is
+ * shown as busy. A launch reads only the lease word. Code that makes a condition false does so first, and then closes the fast
+ * path. Launches then take the gate, which opens the fast path again when all conditions are true (fast_path_pass.h). Opening
+ * and closing hold locks.fast_path, so that a thread cannot open a path by conditions that it checked before the path was
+ * closed.
  *
  * In a traced process the fast path leads to functions that record the launch (trace_launch.h). Tracing begins and ends with
  * the fast path closed.
@@ -43,7 +43,7 @@ struct fast_path {
 };
 
 _Static_assert(offsetof(struct fast_path, real) + sizeof(((struct fast_path *)0)->real) <= 64,
-	       "what a launch looks at is one line of the cache");
+	       "the fields that a launch reads share one cache line");
 
 SYS_DATA struct fast_path fast_path;
 

@@ -1,7 +1,7 @@
 /*
  * The driver's answers to cuGetProcAddress for the names that allot knows (driver_decisions.h, driver_versions.h), and which of
  * these names are not hooked. A runtime asks for some 500 names, and this table is faster than the driver. driver_versions.h
- * says how the answers are known; tests/gpu/run --only answers compares them with a driver's.
+ * says where the answers come from; tests/gpu/run --only answers compares them with a driver's.
  *
  * Thread safe; allocates nothing.
  */
@@ -16,8 +16,8 @@
 
 /*
  * Looks up all functions of a driver that was just loaded, because the first access to a page of the driver's tables costs as
- * much as 100 lookups. hook_of_row(row) returns the hook for a row of DRIVER_TABLE, from 0, or NULL if this driver lacks the
- * function. May run before libc is ready; not in two threads at once.
+ * much as 100 lookups. hook_of_row(row) returns the hook for a row of DRIVER_TABLE (rows count from 0), or NULL if this driver
+ * lacks the function. May run before libc is ready; not in two threads at once.
  */
 void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row));
 

@@ -151,7 +151,7 @@ static void print_table(void)
 		table[i] = (names[n].hash & ~(uint64_t)NAMES_MAX) | (n + 1);
 	}
 	printf("#define NAMES_TABLE_SIZE %zu\n#define NAMES_NUMBER_MASK %dULL\n\n", size, NAMES_MAX);
-	printf("/* The upper bits of a name's hash above its number, counted from 1; 0: empty. */\n"
+	printf("/* Low bits: a name's number, counted from 1. Upper bits: from the name's hash. 0: empty. */\n"
 	       "static const uint64_t names_table[NAMES_TABLE_SIZE] = {\n");
 	for (size_t i = 0; i < size; i++)
 		printf("\t0x%016llxULL,\n", (unsigned long long)table[i]);

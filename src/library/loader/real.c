@@ -244,8 +244,8 @@ static void *hook_of_nvml(const char *name)
 }
 
 /*
- * Looks up a driver function that driver_table.h lacks, but of which it has another version or stream suffix with a hook, as it
- * may have cuMemAlloc_v2 but not cuMemAlloc_v9. Returns a stand-in (unknown.h) if the driver has the function; NULL otherwise.
+ * Looks up a driver function that driver_table.h lacks, although another version or stream form of the function is hooked, as
+ * with cuMemAlloc_v9 and cuMemAlloc_v2. Returns a stand-in (unknown.h) if the driver has the function; NULL otherwise.
  */
 static void *hook_of_unknown(const char *name)
 {

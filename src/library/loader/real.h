@@ -67,7 +67,7 @@ void *real_hook_of_known(const void *address);
 void *real_hook_of_answer(const void *address);
 
 /*
- * A quick lookup for dlsym. Returns the hook with exactly that name. For a hooked name with a version or stream suffix that
+ * A quick lookup for dlsym. Returns the hook of exactly this name. For a hooked name with a version or stream suffix that
  * driver_table.h lacks, such as cuMemAlloc_v9, returns a stand-in (unknown.h). Otherwise NULL.
  */
 void *real_hook_of_name(const char *name);

@@ -7,7 +7,7 @@
  *     struct trampoline_way allot_filter_dlsym(uintptr_t argument[4]);
  *     TRAMPOLINE(dlsym)
  *
- * argument[3] is the caller's return address. A filter may change the others. A filter may run before libc is ready.
+ * argument[3] is the caller's return address. A filter may change the other arguments. A filter may run before libc is ready.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 #include "library/sys/log.h"
 #include "library/sys/sys.h"
 
-#define NOTES 256 /* most hidden functions of one process; further ones are allowed */
+#define NOTES 256 /* limit of hidden functions in one process; further ones are allowed */
 
 static const void *_Atomic noted[NOTES];
 

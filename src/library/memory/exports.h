@@ -5,7 +5,7 @@
  * owner. So each process that holds the memory calls exports_claim() periodically.
  *
  * All processes of the tenant write the table; the daemon does not read it. If the table is full or corrupt, memory is charged
- * more than once, but never not at all. Thread safe.
+ * once or several times. Thread safe.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * A tag on an open file stays with the file wherever its descriptor is sent. By the tag, the processes of a tenant recognize
  * the memory behind a descriptor. Otherwise they could not, because all descriptors of the driver refer to the same device
  * file. The tag is a read lock of the open file description (fcntl(2)), which blocks nothing. Its range begins at a random
- * offset and is as long as the memory has pages. /proc shows the range to any process that has the descriptor.
+ * offset, and its length is the memory's number of pages. /proc shows the range to any process that has the descriptor.
  */
 #pragma once
 

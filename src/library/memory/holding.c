@@ -62,9 +62,9 @@ int charge_location_index(const CUmemLocation *location)
 }
 
 /*
- * Makes a call that the driver does not answer while the tenant is off its GPU by the driver's checkpoint call. Meanwhile the
- * quota is what the tenant holds, so that new processes take nothing there. Returns true if the driver answered: then a refused
- * reservation is worth one more try. False if the process captures a stream, or the thread has no context, as in a new process.
+ * While the driver's checkpoint call keeps the tenant off its GPU, the quota equals the memory that the tenant holds, so new
+ * processes cannot reserve any. This driver call then waits until the tenant is back. Returns true if the driver answered: then
+ * a refused reservation is worth one more try. False if the process captures a stream, or the thread has no context.
  */
 static bool wait_in_driver(void)
 {

@@ -19,8 +19,8 @@
 #define MIB (1024 * KIB)
 
 /*
- * Returns the size that the GPU uses for linear memory of this size: below 2 MiB a part of a chunk (suballoc.h), above whole
- * pages of 2 MiB.
+ * Returns the size that the GPU uses for linear memory of this size: a part of a chunk if below 2 MiB (suballoc.h), otherwise
+ * whole pages of 2 MiB.
  */
 uint64_t charge_rounded(uint64_t bytes);
 

@@ -13,7 +13,7 @@
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 struct tally {
-	/* used_bytes of all slots, memory that no call names, and unslotted_bytes */
+	/* unslotted_bytes, and the used_bytes, unnamed_bytes and fresh_bytes of all slots */
 	uint64_t used;
 	uint64_t tentative; /* tentative_bytes of the other slots */
 	bool lower_asks;    /* a slot before this process's has tentative bytes */
@@ -39,8 +39,8 @@ static struct tally tally(int index)
 	for (uint32_t i = 0; i < count; i++) {
 		struct region_slot_device *d = &report->slot[i].device[index];
 		/*
-		 * Read tentative_bytes first, so that a reservation that is granted meanwhile is seen in at least one of the
-		 * two values. Otherwise two reservations could fit where only one does.
+		 * Read tentative_bytes before used_bytes, so that at least one of them includes a reservation that is granted
+		 * meanwhile. Otherwise two reservations could fit where only one does.
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);

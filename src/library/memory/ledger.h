@@ -1,6 +1,6 @@
 /*
- * The ledger counts the device memory that this tenant holds against its quota or, if the tenant waits for memory
- * (reserve_wait.h), against the part of the quota that it was granted. The slots in the report are the only truth. There is no
+ * The ledger counts the device memory that this tenant holds. The limit is the tenant's quota or, if the tenant waits for
+ * memory (reserve_wait.h), the part of the quota that it was granted. The slots in the report are the only truth. There is no
  * separate total, which would go wrong when a process is killed.
  *
  * A reservation, in the process's own slot:
@@ -46,9 +46,9 @@ int ledger_reserve_context(int index, uint64_t bytes);
 void ledger_release_context(int index, uint64_t bytes);
 
 /*
- * Memory that no call names, as this process measured it (measured.h) until the daemon corrects the value. ledger_make_fresh()
- * turns reserved bytes into such memory. ledger_add_fresh() adds memory even beyond the quota. ledger_release_unnamed()
- * subtracts memory that is free again.
+ * Memory that no call names (code, local memory), as this process measured it (measured.h) until the daemon corrects the value.
+ * ledger_make_fresh() turns reserved bytes into such memory. ledger_add_fresh() adds such memory even beyond the quota.
+ * ledger_release_unnamed() subtracts memory that is free again.
  */
 void ledger_make_fresh(int index, uint64_t bytes);
 void ledger_add_fresh(int index, uint64_t bytes);

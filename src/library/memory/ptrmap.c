@@ -11,12 +11,13 @@
 /*
  * A removal costs as much as the memory that it brings into the caches, and a program may hold 100,000 allocations of whole 2
  * MiB pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of
- * the holding that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller memory.)
+ * the holding (ptrmap.h) that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller
+ * memory.)
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
 #define CHUNK (CHUNK_STEPS * STEP)
-/* Most pages of a holding that is stored in a chunk. For few large holdings, chunks would waste memory. */
+/* The largest holding that is stored in a chunk, in pages. For few large holdings, chunks would waste memory. */
 #define MAX_STEPS 8
 #define SLAB_CHUNKS 16
 
@@ -170,7 +171,7 @@ static struct place *put(struct table *t, const struct place *place)
 	return p;
 }
 
-/* Moves back entries behind the gap, instead of leaving a mark in it, so that searches stay short. */
+/* Moves later entries back into the gap, instead of leaving a mark in it, so that searches stay short. */
 static void erase(struct table *t, struct place *place)
 {
 	size_t mask = t->capacity - 1, i = (size_t)(place - t->place);

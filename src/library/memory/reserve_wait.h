@@ -6,16 +6,16 @@
  * First, if the daemon has not yet seen memory that was measured (measured.h), the call waits for the daemon's next NVML query,
  * because memory that other tenants took may have been counted as this tenant's.
  *
- * Then, if the tenant waits for memory (allot run --on-full wait), an allocation that fits the quota but not the part that was
- * granted asks the daemon for more.
+ * Then, if the tenant waits for memory (allot run --on-full wait), the allocation may fit the quota but not the part of the
+ * quota that was granted. If so, the call asks the daemon for more.
  *
  * A tenant that holds no memory yet is granted all that it declared, on all its devices at once, when its turn in the daemon's
- * queue comes; until then its calls wait, for at most region_control.memory_wait_ns (if 0, without limit). A tenant that holds
+ * queue comes. Until then its calls wait, for at most region_control.memory_wait_ns (if 0, without limit). A tenant that holds
  * memory is answered at once. So only a call that makes the first context waits long. At that time no other thread holds memory
  * that it could free instead.
  *
  * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, a tenant that holds no memory
- * waits until a new daemon answers or memory_wait_ns is over; one that holds memory is refused after a second. The waiting
+ * waits until a new daemon answers or memory_wait_ns is over. A tenant that holds memory is refused after a second. The waiting
  * thread holds only the lock that serializes requests.
  */
 #pragma once

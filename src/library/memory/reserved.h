@@ -1,6 +1,6 @@
 /*
- * Charges memory pools and graphs. The driver reserves memory for them in steps of its own, and states how much it has
- * reserved; that is charged.
+ * Charges memory pools and graphs. The driver reserves memory for them in steps of its own. The library charges the reserved
+ * size, which the driver states.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 
 /*
  * Sets *charged on device `index` to `bytes`, which the driver has reserved now, and gives back reserved_for_it, the quota
- * reserved for the call. Both at once: otherwise the same bytes would count twice for a moment. The caller holds the lock that
- * guards *charged.
+ * reserved for the call. Does both at once: otherwise the same bytes would count twice for a moment. The caller holds the lock
+ * that guards *charged.
  */
 static inline void reserved_update_charge(int index, uint64_t *charged, uint64_t bytes,
 					  uint64_t reserved_for_it)

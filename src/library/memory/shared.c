@@ -80,8 +80,8 @@ static void claim_and_charge(struct entry *e)
 }
 
 /*
- * Removes the entry. If this process is charged for the memory and has another entry for it, charges that entry before it gives
- * this one's charge back. The caller holds locks.shared.
+ * Removes the entry. If this process is charged for the memory and has another entry for it, first charges the other entry, and
+ * then gives this entry's charge back. The caller holds locks.shared.
  */
 static void drop(struct entry *e)
 {

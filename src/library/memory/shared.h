@@ -51,8 +51,8 @@ bool shared_add_import(enum shared_kind kind, uint64_t id);
 void shared_remove_import(enum shared_kind kind, uint64_t id);
 
 /*
- * Call when the memory turns out to be larger. Returns false if the larger size exceeds the quota, true also if the memory is
- * unknown here. The caller holds a lock, so that one thread at a time grows or drops the memory.
+ * Call when the memory turns out to be larger than recorded. Returns false if the larger size exceeds the quota; true also if
+ * the memory is not recorded. The caller holds a lock, so that one thread at a time grows or drops the memory.
  */
 bool shared_grow(enum shared_kind kind, uint64_t id, uint64_t bytes);
 

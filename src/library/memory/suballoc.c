@@ -14,7 +14,7 @@
 static struct suballoc_leaf *_Atomic leaf_at[LEAVES];
 static struct suballoc_leaf *_Atomic leaves;
 
-/* How long a spare must be unused before suballoc_trim() gives it back. */
+/* How long a spare (suballoc.h) must be unused before suballoc_trim() gives it back. */
 #define REST_EVERY_NS (100 * NS_PER_MS)
 
 static struct suballoc_leaf *make_leaf(size_t index)
@@ -47,7 +47,7 @@ static inline struct biased_lock *cache_lock(void)
 	return &process_own()->cache.lock;
 }
 
-/* Returns the leaf of an address, or NULL, and remembers it as the last leaf read. */
+/* Returns the leaf (suballoc.h) of an address, or NULL. Remembers the leaf as the last one read. */
 static struct suballoc_leaf *leaf_of(CUdeviceptr ptr)
 {
 	size_t index = ptr >> SUBALLOC_LEAF_SHIFT;
@@ -73,7 +73,7 @@ enum suballoc_charge suballoc_take_spare(int device)
 	return SUBALLOC_SPARE;
 }
 
-/* Call only in the thread that took the spare. */
+/* Call only in the thread that took the spare (suballoc.h). */
 void suballoc_use_spare(int device)
 {
 	atomic_store(&spare_of(device)->spare, SUBALLOC_NO_SPARE);
@@ -136,7 +136,7 @@ void suballoc_trim(uint64_t now_ns)
 			suballoc_drain(i);
 }
 
-/* The first suballocation of a chunk: the reserved bytes become the chunk's charge. */
+/* Call for the first suballocation of a chunk: the reserved bytes become the chunk's charge. */
 static void begin_chunk(enum biased_hold hold, struct suballoc_chunk *c, uint32_t old_state,
 			int device, enum suballoc_charge charge)
 {

@@ -24,12 +24,12 @@
 
 #define SUBALLOC_CHUNK (2ULL << 20)
 #define SUBALLOC_STEP 512ULL
-/* the largest suballocation; all three sizes in bytes, as measured on an H200 with driver 580 */
+/* the largest suballocation; this and the two sizes above are in bytes, as measured on an H200 with driver 580 */
 #define SUBALLOC_MAX (SUBALLOC_CHUNK - SUBALLOC_STEP)
 
 struct suballoc_chunk {
 	/*
-	 * The number of suballocations in the low bits and, if that is not 0, the device above. One word, so that the thread
+	 * Low bits: the number of suballocations. Upper bits: the device, if that number is not 0. One word, so that the thread
 	 * that removes the last suballocation also reads the device.
 	 */
 	_Atomic uint32_t state;
@@ -42,12 +42,12 @@ struct suballoc_chunk {
 
 /*
  * Chunks by number (address / 2 MiB), in leaves of 2 GiB. A leaf is made when needed, and stays. The driver reuses addresses,
- * so there are only as many leaves as the most memory ever held needs.
+ * so the number of leaves depends on the most memory that the process ever held.
  */
 #define SUBALLOC_CHUNK_SHIFT 21
 #define SUBALLOC_LEAF_SHIFT 31
 #define SUBALLOC_LEAF_CHUNKS (1 << (SUBALLOC_LEAF_SHIFT - SUBALLOC_CHUNK_SHIFT))
-/* bits of a device pointer that the table covers: as many as a host uses, of the 57 of a GPU; suballoc_add() fails beyond */
+/* The table covers pointers of this many bits, as a host uses; a GPU has 57. For larger ones suballoc_add() fails. */
 #define SUBALLOC_ADDRESS_BITS 49
 
 struct suballoc_leaf {

@@ -7,8 +7,8 @@
 enum hold_state { HOLD_OPEN, HOLD_CLOSED, HOLD_NO_ROOM };
 
 static _Atomic uint32_t hold;   /* futex word, seq_cst; enum hold_state */
-static _Atomic uint32_t inside; /* seq_cst; number of threads inside; a futex word while closed */
-static __thread uint32_t depth; /* nested calls of this thread inside; 0 if outside */
+static _Atomic uint32_t inside; /* seq_cst; threads inside the hold; futex word while closed */
+static __thread uint32_t depth; /* nested entries of this thread; 0 if outside the hold */
 
 static void count_out(void)
 {

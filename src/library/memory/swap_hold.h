@@ -3,8 +3,8 @@
  *
  * A call that may access or allocate device memory runs inside the hold, between swap_enter() and swap_leave(). The thread that
  * moves memory first closes the hold, and then waits until no thread is inside. Another thread first counts itself inside, and
- * then checks whether the hold is closed. So one of the two sees the other. If a thread inside does not leave, the hold opens
- * again within seconds, so there is no deadlock.
+ * then checks whether the hold is closed. So at least one of the two threads sees the other. If a thread inside does not leave,
+ * the hold opens again within seconds, so there is no deadlock.
  *
  * A thread may enter several times, nested. Work enters the hold last, in the gate: a thread that waited for a lease inside
  * would keep memory from moving. In a process that is not swappable, all this costs one load. Thread safe.
@@ -43,10 +43,11 @@ bool swap_is_inside(void);
 /* Waits a short time for the hold to open. */
 void swap_wait(void);
 
-/* Waits until the thread is inside. Returns false for SWAP_NO_ROOM; then the thread is outside. */
+/* Waits until the thread is inside the hold. Returns false for SWAP_NO_ROOM; then the thread is outside. */
 bool swap_enter(void);
 /*
- * As swap_enter(), for calls that need no memory and work while memory is off the GPU. The thread is always inside afterwards.
+ * As swap_enter(), for calls that need no memory, so that they succeed even while memory is off the GPU. The thread is always
+ * inside afterwards.
  */
 void swap_enter_to_free(void);
 

@@ -18,7 +18,7 @@ static __thread struct {
 	bool is_drivers;
 } shortage; /* the bytes for which the thread's last try found no room; `bytes` is 0 if there was room */
 
-/* True if the tenant uses more memory than the daemon leaves to it. */
+/* True if the tenant uses more memory than the daemon allows now. */
 static bool is_beyond_bound(int device)
 {
 	uint64_t bound = atomic_load(&process_control_device(device)->swap_bound_bytes);
@@ -43,8 +43,8 @@ uint64_t swap_wanted_bytes(int device)
 bool swap_wait_for_room(uint64_t *since_ns)
 {
 	/*
-	 * While the daemon says that room will be made, the time starts again, because other tenants' turns may take any time.
-	 * The last value from a lost daemon does not count.
+	 * While the daemon says that room will be made, the waiting time starts again, because other tenants' turns may take
+	 * any time. The last value from a lost daemon does not count.
 	 */
 	if (!atomic_load(&process_state.daemon_lost) &&
 	    atomic_load(&atomic_load(&process_state.control)->swap_hope))
@@ -72,8 +72,8 @@ bool swap_room_is_reserved(int device, uint64_t bytes)
 }
 
 /*
- * True if the GPU has more than enough room for shortage.bytes, however the driver rounds them. False also if that cannot be
- * asked here.
+ * True if the GPU has more than enough room for shortage.bytes, however the driver rounds them. False also if the driver
+ * cannot be asked now.
  */
 static bool gpu_has_room(void)
 {
@@ -89,7 +89,7 @@ void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
 	room->had_room = false;
-	/* Inside the hold of an outer call, `shortage` belongs to the outer call. */
+	/* If an outer call is inside the hold (swap_hold.h), `shortage` belongs to the outer call. */
 	if (swap_is_on() && !swap_is_inside())
 		shortage.bytes = 0;
 }
@@ -112,8 +112,8 @@ bool swap_room_should_retry(struct swap_room *room, CUresult result)
 	if (swap_is_inside() || !shortage.bytes)
 		return end(room, result);
 	/*
-	 * Fail only if there was room at two failures in a row: once, another tenant may have left the GPU between the driver's
-	 * refusal and this query.
+	 * Fail only if there was room at two failures in a row. At one failure, another tenant may have left the GPU between
+	 * the driver's refusal and this query.
 	 */
 	bool has_room = shortage.is_drivers && gpu_has_room();
 	if (has_room && room->had_room)

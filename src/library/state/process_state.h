@@ -36,7 +36,7 @@ struct process_own {
 };
 
 _Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,
-	       "what a small allocation needs is one line of the cache");
+	       "the fields that a small allocation reads share one cache line");
 
 /* Bits of process_state.detours: why a call takes a longer path. The gate (gate.c) compares the whole word with 0. */
 enum process_detour {
@@ -68,7 +68,7 @@ static inline struct process_own *process_own(void)
 	return atomic_load_explicit(&process_state.own, memory_order_relaxed);
 }
 
-/* True while this process may use its slot: it has joined itself; a forked child of a process that joined has not. */
+/* True while this process may use its slot: the process itself has joined. A forked child has not, until it joins too. */
 static inline bool process_is_active(void)
 {
 	return atomic_load_explicit(&process_state.mode, memory_order_acquire) == PROCESS_ACTIVE &&
@@ -99,13 +99,13 @@ static inline const struct region_control_device *process_control_device(int ind
 }
 
 /*
- * Most predicted work in flight under LEASE_FREE, for a tenant with short steps that runs at the same time as others, by the
- * GPU's own time slices. The wait at the end of each step already bounds the tenant's work. Predictions then include other
+ * The bound of predicted work in flight under LEASE_FREE, for a tenant with short steps that shares the GPU by the GPU's own
+ * time slices. The wait at the end of each step already bounds the tenant's work. Predictions then include other
  * tenants' slices, so a lower bound would hold the tenant's threads needlessly.
  */
 #define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
 
-/* Returns the most predicted work in flight, in ns, under LEASE_FREE. */
+/* Returns the bound of predicted work in flight under LEASE_FREE, in ns. */
 static inline uint64_t process_free_depth_ns(const struct region_control_device *c)
 {
 	bool is_sliced = atomic_load_explicit(&c->sync_point_wanted, memory_order_relaxed) ==

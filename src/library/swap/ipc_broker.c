@@ -215,7 +215,7 @@ bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result)
 		o->count--;
 		return true;
 	}
-	/* The driver's own close waits for the work too. */
+	/* Wait for the context's work, as the driver's own close does. */
 	if (real_current_context() == o->context)
 		real.cuCtxSynchronize();
 	*ret_result = unmap(o);
@@ -240,8 +240,8 @@ bool ipc_broker_republish(uint64_t now_ns)
 	int error;
 
 	/*
-	 * Memory with a key stays on the GPU, and the hold is not needed to keep it there. But the hold keeps this function out
-	 * of the driver while other memory moves.
+	 * Memory with a key stays on the GPU even without the hold (swap_hold.h). But the hold keeps this function out of the
+	 * driver while other memory moves.
 	 */
 	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;

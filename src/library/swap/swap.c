@@ -21,8 +21,8 @@
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
- * How long the swap thread pauses after it has page-locked a chunk while the program works, as a multiple of the time that the
- * locking took: AHEAD_PAUSES before a move is ordered, LEAVING_PAUSES during one.
+ * The swap thread's pause after it has page-locked a chunk while the program works, as a multiple of the time that the locking
+ * took. AHEAD_PAUSES applies before a move is ordered, LEAVING_PAUSES during a move.
  */
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
@@ -54,7 +54,7 @@ void swap_context_gone(CUcontext context)
 		return;
 	swap_backing_context_gone(context);
 	swap_peers_context_gone(context);
-	/* Memory that was locked in this context may be unlocked now. */
+	/* Memory that was page-locked in this context may be unlocked now. */
 	WITH_LOCK(&locks.swap_contexts);
 	swap_arena_relock();
 }
@@ -120,7 +120,7 @@ static void report_out_bytes(bool is_all)
 }
 
 /*
- * Returns the swap word to obey: while the daemon is lost 0 (SWAP_ORDER_IN), because nothing else would bring the memory back.
+ * Returns the swap word to obey: 0 (SWAP_ORDER_IN) while the daemon is lost, because nothing else would bring the memory back.
  * own.word becomes 0 too, so a new daemon's order is obeyed even if it has the value of the earlier daemon's last order.
  */
 static uint32_t effective_order(uint32_t word)
@@ -128,7 +128,7 @@ static uint32_t effective_order(uint32_t word)
 	return atomic_load(&process_state.daemon_lost) ? 0 : word;
 }
 
-/* False if the process exits, which must not wait for a move. */
+/* False if the process exits: its exit must not wait for a move. */
 static bool is_running(void)
 {
 	return !atomic_load(&is_exiting);
@@ -206,7 +206,10 @@ static void lock_arena(void)
 	}
 }
 
-/* Moves all movable memory to the arena. Call with the hold closed. Returns false if everything is on the GPU as before. */
+/*
+ * Moves all movable memory to the arena. Call with the hold (swap_hold.h) closed. Returns false if everything is on the GPU as
+ * before.
+ */
 static bool move_out(void)
 {
 	uint32_t at = 0;
@@ -223,8 +226,8 @@ static bool move_out(void)
 	}
 	copied_ns = sys_now_ns() - begin_ns;
 	/*
-	 * Report out_bytes first: other tenants take the memory as soon as it is free, and the bytes of both would count as on
-	 * the GPU for a moment.
+	 * Report out_bytes first: other tenants take the memory as soon as it is free. Otherwise the bytes of both tenants
+	 * would count as on the GPU for a moment.
 	 */
 	report_out_bytes(true);
 	/* Memory that cannot be removed stays on the GPU, unchanged. */
@@ -318,7 +321,10 @@ static bool has_room(void)
 	return true;
 }
 
-/* Moves all memory in the arena back to the GPUs. Call with the hold closed. Returns false if all is in the arena as before. */
+/*
+ * Moves all memory in the arena back to the GPUs. Call with the hold (swap_hold.h) closed. Returns false if all memory is in
+ * the arena as before.
+ */
 static bool move_in(void)
 {
 	uint32_t at = 0;
@@ -353,7 +359,7 @@ static void try_move_in(uint32_t word)
 
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
-	/* In state SWAP_SHORT, calls that free memory may be inside the hold. */
+	/* In state SWAP_SHORT, calls that free memory may be inside the hold (swap_hold.h). */
 	if (was_short && !swap_hold_close(SWAP_PATIENCE_NS))
 		return;
 	set_state(was_short ? SWAP_SHORT : SWAP_RETURNING);
@@ -401,7 +407,7 @@ static uint64_t follow_order(uint32_t word)
 		try_move_in(word);
 	else
 		atomic_store(&own.word, word);
-	/* SWAP_ORDER_OUT cancels a return. The hold is closed during a return, except in state SWAP_SHORT. */
+	/* SWAP_ORDER_OUT cancels a return. The hold (swap_hold.h) is closed during a return, except in state SWAP_SHORT. */
 	if (order == SWAP_ORDER_OUT && !is_on_gpu() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_close(SWAP_PATIENCE_NS))) {
 		return_since_ns = 0;

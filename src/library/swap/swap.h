@@ -31,7 +31,7 @@ void swap_begin(void *arena, uint64_t arena_bytes);
 /* Starts the swap thread, unless it runs or the process is not swappable. */
 void swap_start(void);
 
-/* Call after a context has ended, which was removed from the list of contexts before (swap_quiesce.h). */
+/* Call after a context has ended. Call swap_remove_context() (swap_quiesce.h) before the context ends. */
 void swap_context_gone(CUcontext context);
 
 /* Writes into `slot` this process's swap state, and for each device the fields of struct region_slot_swap. */

@@ -4,7 +4,7 @@
 #include "library/state/process_state.h"
 #include "library/swap/swap_arena.h"
 
-/* most that is copied per GPU between two calls of may_continue() */
+/* how much is copied per GPU between two calls of may_continue() */
 #define PART_BYTES (UINT64_C(256) << 20)
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 

@@ -1,6 +1,6 @@
 /*
- * Copies everything that a move (swap.h) moves between the GPUs and the arena, with a stream per GPU, so that all copy at the
- * same time. For the swap thread, while the hold is closed.
+ * Copies the memory of a move (swap.h) between the GPUs and the arena, with one stream per GPU, so that all GPUs copy at the
+ * same time. For the swap thread, while the hold (swap_hold.h) is closed.
  */
 #pragma once
 

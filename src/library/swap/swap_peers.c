@@ -2,7 +2,7 @@
 
 #include "library/sys/locks.h"
 
-#define PAIRS_MAX 1024 /* most pairs of contexts; beyond that swap_peers_enable() fails */
+#define PAIRS_MAX 1024 /* limit of context pairs; beyond it swap_peers_enable() fails */
 
 struct pair {
 	CUcontext from, owner;

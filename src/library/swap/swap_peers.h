@@ -1,5 +1,5 @@
 /*
- * Keeps, in a swappable process, which devices may access which context's memory (cuCtxEnablePeerAccess). The driver does not
+ * Records which devices may access which context's memory in a swappable process (cuCtxEnablePeerAccess). The driver does not
  * apply that call to memory of the virtual memory API, so access is set for each range (swap_backing.h). Thread safe.
  */
 #pragma once
@@ -14,8 +14,8 @@
 #define SWAP_PEERS_MAX REGION_MAX_DEVICES
 
 /*
- * Records that `device`, by the context `from`, may access the memory of `owner`. Returns false if the table is
- * full.
+ * Records that `device` may access the memory of the context `owner`, because the device's context `from` asked for that.
+ * Returns false if the table is full.
  */
 bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner);
 

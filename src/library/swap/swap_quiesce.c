@@ -52,14 +52,14 @@ void swap_check_timeout(uint64_t now_ns)
 	if (atomic_load(&wait) != WAIT_WORK ||
 	    now_ns < atomic_load(&wait_since_ns) + SWAP_PATIENCE_NS)
 		return;
-	/* Open the hold, because the work may wait for a thread that the hold keeps out. */
+	/* Open the hold (swap_hold.h), because the work may wait for a thread that the hold keeps out. */
 	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
 		swap_hold_open(true);
 }
 
 /*
- * Waits until all work of all contexts has ended; the hold keeps new work from beginning. Returns false, with the hold open, if
- * the wait was given up.
+ * Waits until all work of all contexts has ended; the hold (swap_hold.h) keeps new work from beginning. Returns false, with the
+ * hold open, if the wait was given up.
  */
 static bool wait_for_work(void)
 {

@@ -7,8 +7,8 @@
  *
  * Why the owner needs no locked instruction: it sets its busy flag, and then checks that it is still the owner. Another thread
  * first clears `owner`, shows that to all threads by membarrier (a full barrier in each running thread), and then checks the
- * busy flag. So one of the two sees the other. A thread that has lost ownership without noticing may still set its busy flag
- * while the new owner is inside; so each ownership has its own flag, whose number is part of `owner`.
+ * busy flag. So at least one of the two threads sees the other. A thread that has lost ownership without noticing may still set
+ * its busy flag while the new owner is inside. So each ownership has its own flag, whose number is part of `owner`.
  *
  * Hold the lock for a few instructions only, and make no driver call meanwhile. Not recursive. A zeroed lock is free and has no
  * owner.
@@ -41,7 +41,7 @@ struct biased_lock {
 
 enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
 
-/* No two live threads have the same value, but a new thread may have that of an ended one. */
+/* No two live threads have the same value, but a new thread may have the value of a thread that has ended. */
 static inline uintptr_t biased_thread(void)
 {
 	return (uintptr_t)__builtin_thread_pointer();

@@ -10,7 +10,7 @@
 
 /*
  * The tenant's directory in a container (daemon/containers/claims/injection.h). A process that sees this directory belongs to
- * that tenant, whatever its environment says: a container engine's exec does not pass the environment on, and the user can set
+ * that tenant, whatever its environment says. A container engine's exec does not pass the environment on, and the user can set
  * any value in it.
  */
 #define CONTAINER_DIR "/run/allot/tenant"

@@ -30,8 +30,8 @@ static int connect_to(const char *path, uint64_t patience_ns)
 }
 
 /*
- * Sends the request with the process's credentials. A daemon on a kernel that lacks SO_PEERPIDFD identifies the process by
- * them.
+ * Sends the request with the process's credentials, by which the daemon identifies the process if the kernel lacks
+ * SO_PEERPIDFD.
  */
 static int send_request(int fd, const void *request, size_t size, int give_fd)
 {

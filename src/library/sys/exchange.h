@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXCHANGE_FDS_MAX 3 /* most descriptors in a reply */
+#define EXCHANGE_FDS_MAX 3 /* limit of descriptors in a reply */
 
 /*
  * Sends `request`, the process's credentials and, unless negative, the descriptor give_fd to the daemon that listens at `path`.

@@ -10,7 +10,7 @@
 #include "library/trace/trace_record.h"
 
 #define ANSWER_NS (500 * NS_PER_MS) /* how long a request for a ring waits for the daemon */
-#define RETRY_NS (50 * NS_PER_MS)   /* time from a request without an answer to the next */
+#define RETRY_NS (50 * NS_PER_MS)   /* time from an unanswered request to the next */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif

@@ -26,7 +26,7 @@ static void virtual_memory(int card, unsigned long long *total, unsigned long lo
 	*total = quota;
 }
 
-/* Without privileges, NVML states no memory of a GPU in MIG mode, so use the tenant's instance. */
+/* Without privileges, NVML does not report the memory of a GPU in MIG mode, so use the tenant's instance. */
 static nvmlDevice_t whose_memory(int card, nvmlDevice_t device)
 {
 	nvmlDevice_t instance;

@@ -10,7 +10,7 @@
 
 #define WHOLE_PCT_X100 10000U
 
-/* The handle by which each of the tenant's GPUs was last named in a call. */
+/* For each of the tenant's GPUs, the handle that a call last used. */
 static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES];
 
 bool nvml_is_governed(void)

@@ -21,7 +21,7 @@
  */
 bool nvml_is_governed(void);
 
-/* True if NVML is initialized, or cannot tell. */
+/* True if NVML is initialized, or if NVML does not tell. */
 bool nvml_is_started(void);
 
 int nvml_card_count(void);
@@ -46,8 +46,8 @@ nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device);
 nvmlReturn_t nvml_gpu_of(int card, nvmlDevice_t *ret_device);
 
 /*
- * Tell of the tenant's device `card` whether it is a MIG instance instead of a whole GPU, the prefix of its UUID, and the
- * instance's ids on its GPU (NVML_NO_INSTANCE for a whole GPU).
+ * For the tenant's device `card`: whether it is a MIG instance, the prefix of its UUID, and the ids of the instance on its GPU
+ * (NVML_NO_INSTANCE for a whole GPU).
  */
 #define NVML_NO_INSTANCE ~0U
 bool nvml_is_instance(int card);
@@ -72,7 +72,7 @@ struct nvml_process {
 struct nvml_process_iterator {
 	int card;
 	uint32_t next_slot;
-	uint64_t weights; /* sum over the processes, of the weights by which busy_pct is divided among them */
+	uint64_t weights; /* sum of the processes' weights, by which busy_pct is divided */
 	unsigned int busy_pct;
 };
 

@@ -7,7 +7,7 @@
 #include "abi/nvml_table.h"
 
 #define NVML_HOOK_REST(...) __VA_ARGS__
-/* Equal declarations may repeat. */
+/* Rows with the same hook repeat its declaration, which C allows. */
 #define DECLARE_LOOK_HOOK(symbol, hook, params, args) \
 	nvmlReturn_t nvml_##hook(nvmlReturn_t(*real_function) params, NVML_HOOK_REST params);
 #define DECLARE_CARD_HOOK(symbol, hook, params, args) \

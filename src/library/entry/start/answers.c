@@ -7,7 +7,7 @@
  *   function location (32, signed, relative to base_of()), `where` (2), found or not (1), status (3),
  * then the question:
  *   index in asked_functions (1), flags (2), version (22), and a bit that is 1, since an empty word is 0.
- * The numbers are bits. An answer that does not fit is not stored. There is one word per name.
+ * The numbers in parentheses are bits. An answer that does not fit is not stored. There is one word per name.
  */
 enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define WHERE_SHIFT 32

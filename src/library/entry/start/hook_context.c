@@ -1,5 +1,5 @@
 /*
- * Contexts: their memory, which no allocation call states, and the end of everything that was allocated in them.
+ * Contexts: charges the memory that a context itself takes, and forgets everything that was allocated in it when it ends.
  */
 #include "library/entry/start/hook_context.h"
 
@@ -55,8 +55,9 @@ static void context_gone(CUcontext context)
 }
 
 /*
- * Sets the index of `device`; -1 if the process is in no tenant or the device does not exist, and then the driver answers.
- * Refuses a device outside the tenant's list, which a program can name after clearing CUDA_VISIBLE_DEVICES.
+ * Sets *ret_index to the index of `device`, or to -1 if the driver must handle the call: the process is in no tenant, or the
+ * device does not exist. Refuses a device that is not the tenant's; a program can name such a device after clearing
+ * CUDA_VISIBLE_DEVICES.
  */
 static CUresult find_tenant_device(CUdevice device, int *ret_index)
 {
@@ -295,7 +296,7 @@ struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	/* true in the second attempt, because calls of other tenants distorted the measurement of the first */
+	/* true in the second attempt, which follows if other tenants' calls distorted the first measurement */
 	bool is_second;
 };
 

@@ -14,7 +14,7 @@ static uint64_t key_of(CUgreenCtx green)
 	return (uint64_t)(uintptr_t)green;
 }
 
-/* Records the device of a green context, which its handle does not tell. The green context itself takes no memory. */
+/* Records the device of a green context, because the handle does not tell it. The green context itself takes no memory. */
 static bool note(CUgreenCtx green, CUdevice device)
 {
 	const struct holding h = {
@@ -37,7 +37,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	CUresult result = context_create_green(create, green, desc, device, flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* A green context has its own default stream in whichever thread it is current, so it counts as a further context. */
+	/* A green context has a default stream of its own, so it counts as a further context. */
 	inflight_note_context((CUcontext)*green);
 	if (note(*green, device))
 		return CUDA_SUCCESS;

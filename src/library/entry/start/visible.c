@@ -12,12 +12,12 @@
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 /*
- * Most devices that are read from the variable: one more than a tenant can have, so that the driver sees a device that is named
- * twice.
+ * The largest number of devices that is read from CUDA_VISIBLE_DEVICES: one more than a tenant can have, so that the driver
+ * sees a device that is named twice.
  */
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
-/* The variable's text while it is changed. Static, because a thread may hold a pointer to it from getenv(). */
+/* The variable while the library changes it. Static, because a thread may hold a pointer to the text from getenv(). */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
 /* The entry that visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;

@@ -4,7 +4,7 @@
 #define PLACES 4                 /* entries in which a key may be */
 #define FIRST_SAMPLES 4          /* samples_wanted of a new entry */
 #define SAMPLES_AFTER_SURPRISE 2 /* samples_wanted after a sample far from the estimate */
-#define SAMPLE_EVERY 64          /* while no samples are wanted, one launch in so many is timed */
+#define SAMPLE_EVERY 64          /* while no samples are wanted, one launch in this many is timed */
 /*
  * Timing a kernel takes two events, which cost the thread and the GPU microseconds. So while samples are wanted, only one in
  * SHORT_EVERY launches of a short kernel is timed. Where several streams share the GPU, samples differ so much that more are
@@ -80,8 +80,8 @@ bool estimate_wants_sample(struct estimate *estimate)
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
 	/*
-	 * samples_wanted counts completed samples, not launches: a stream can have few samples in progress, so in a sequence of
-	 * many different kernels most get no sample at first.
+	 * samples_wanted counts completed samples, not launches: a stream can have only few samples in progress, so in a
+	 * sequence of many different kernels most get no sample at first.
 	 */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
 		return uses % SAMPLE_EVERY == 0;

@@ -34,8 +34,8 @@ struct estimate {
 struct estimate *estimate_of(const struct work *work);
 
 /*
- * Counts a launch. Returns true if that launch should be timed: the first few launches (of short work only some), then one in
- * 64.
+ * Counts a launch. Returns true if that launch should be timed: the first few launches (only some of them if the work is
+ * short), then one in 64.
  */
 bool estimate_wants_sample(struct estimate *estimate);
 /*
@@ -72,8 +72,8 @@ static inline uint64_t estimate_stable_ns(const struct estimate *estimate)
 
 /*
  * Returns the length for which a tenant pays if it runs at the same time as others: the stable value, else the mean over other
- * entries, else 0. Never returns an upper bound from samples taken beside other tenants' work: that may be a hundred times too
- * long, and the tenant's measured speed (policy/space/space.h) must not depend on other tenants.
+ * entries, else 0. Never returns an upper bound from samples taken beside other tenants' work. Such a bound may be a hundred
+ * times too long, and the tenant's measured speed (policy/space/space.h) must not depend on other tenants.
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);
 

@@ -10,19 +10,19 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-#define PROBES 16 /* number of places, from the hash on, where a stream's record may be */
+#define PROBES 16 /* number of places, beginning at the hash, where a stream's record may be */
 /*
- * The length assumed for work of unknown length where tenants run at the same time. It is long, so that few such launches
- * reach the bound of work in flight (depth_ns).
+ * The length assumed for work of unknown length where tenants run at the same time. It is long, so that the bound of work in
+ * flight (depth_ns) admits only a few launches of unknown length.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 /* Under a lease, a mark is recorded behind this much predicted work, or this many launches. */
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
 /*
- * Under a lease, a depth_ns from 2 * MARKS_IN_DEPTH * LEASE_MARK_NS on makes marks rarer: about MARKS_IN_DEPTH per depth_ns,
- * but at most MARKS_RARER_MOST times rarer. Work in flight then needs no exact prediction, so only launches of unknown length
- * are timed. Marks and timing cost a training several percent of its speed.
+ * Under a lease with a depth_ns of at least 2 * MARKS_IN_DEPTH * LEASE_MARK_NS, marks are rarer: about MARKS_IN_DEPTH per
+ * depth_ns, but at most MARKS_RARER_MOST times rarer. Work in flight then needs no exact prediction, so only launches of
+ * unknown length are timed. Otherwise marks and timing would cost a training several percent of its speed.
  */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
@@ -231,10 +231,10 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
-	/* Work that inflight_ignore_stalled() excluded has ended, so exclude only what is left. */
+	/* Some work that inflight_ignore_stalled() excluded has ended, so exclude only the work still in flight. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* This also runs when the sum has become smaller; the fast path is closed already then. */
+	/* If the sum has become smaller, the fast path is closed already, and closing it again does no harm. */
 	if (ns >= (int64_t)process_free_depth_ns(process_control_device(s->device)))
 		fast_path_close(1U << s->device);
 }

@@ -120,7 +120,7 @@ struct inflight_pass {
 	bool pays;
 	/* other tenants' work runs too, so a sample may be too long */
 	bool is_concurrent;
-	/* Most samples of the stream in progress, including this one; at most INFLIGHT_SAMPLES. */
+	/* How many samples of the stream may be in progress, including this one; at most INFLIGHT_SAMPLES. */
 	uint32_t samples_most;
 
 	struct estimate *estimate;
@@ -133,16 +133,21 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 		  struct inflight_pass *pass, bool is_launched);
 
 /*
- * For the helper thread: queries all marks. Returns the devices (bits) with work in flight. Unmarked work gets a mark: on the
- * devices `flush` at once, otherwise when nothing was launched into its stream since the last poll; on the devices
- * `in_free_run` when nothing was launched on the whole device, because a mark takes four driver calls, each with a lock that
- * launching threads need.
+ * For the helper thread: queries all marks. Returns the devices (bits) with work in flight. Records a mark behind unmarked
+ * work:
+ *
+ *   on the devices `flush`         at once
+ *   on the devices `in_free_run`   if nothing was launched on the whole device since the last poll
+ *   on other devices               if nothing was launched into the stream since the last poll
+ *
+ * Marks are rare in free run, because a mark takes four driver calls, each with a lock that launching threads need.
  */
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
  * Call when a thread waited for in-flight work and none ended. Until some of that work ends, the gate counts only work launched
- * later. A kernel that waits for its program (persistent, a collective) lasts as long as the program's launches are held back.
+ * later. Otherwise a kernel that waits for its program (a persistent kernel, a collective) would hold back the launches that it
+ * waits for.
  */
 void inflight_ignore_stalled(struct inflight_device *device);
 

@@ -11,7 +11,7 @@
 
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* work between two marks in free run */
 /*
- * Most launches that one mark covers in free run, whatever their length. High, because recording a mark takes 0.1 us in the
+ * How many launches one mark may cover in free run, whatever their length. High, because recording a mark takes 0.1 us in the
  * driver and runs code that is not in the cache. The number bounds the uncounted work in flight.
  */
 #define MARK_MAX_LAUNCHES 256
@@ -85,8 +85,8 @@ static CUresult query(const struct inflight_stream *s, uint32_t at)
 
 /*
  * Removes the marks that were reached. Returns true while something is in flight. A query costs 0.3 us and the driver's lock,
- * so the last mark, which covers all, is queried first. After an error none of the work will run, so the mark ends too. The
- * caller holds s->lock.
+ * so the last mark, which covers all the work, is queried first. After an error none of the work will run, so the mark counts
+ * as reached. The caller holds s->lock.
  */
 static bool reap(struct inflight_stream *s, uint64_t now_ns)
 {
@@ -183,9 +183,8 @@ static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 }
 
 /*
- * Returns true while the stream has work in flight. Records a mark behind unmarked work: with `flush` at once, with has_tail if
- * nothing was launched into the stream since the last poll. has_tail is false for a device in free run that still gets
- * launches.
+ * Returns true while the stream has work in flight. Records a mark behind unmarked work if `flush`, or if has_tail and nothing
+ * was launched into the stream since the last poll. has_tail is false for a device in free run that still gets launches.
  */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {

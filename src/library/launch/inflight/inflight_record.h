@@ -9,8 +9,8 @@
 #include "library/launch/inflight/estimate.h"
 #include "library/sys/sys.h"
 
-#define INFLIGHT_RING 32    /* most marks of one stream in flight */
-#define INFLIGHT_SAMPLES 16 /* most samples of one stream in progress */
+#define INFLIGHT_RING 32    /* limit of one stream's marks in flight */
+#define INFLIGHT_SAMPLES 16 /* limit of one stream's samples in progress */
 #define INFLIGHT_NO_SAMPLE (-1)
 /* Bytes of a record (struct inflight_stream): a power of two, so that little code finds a record (fast_path.h). */
 #define INFLIGHT_STREAM_SIZE 1024
@@ -36,10 +36,10 @@ struct inflight_stream {
 	_Atomic uint32_t unmarked_counted;
 	/* predicted length of unmarked_counted */
 	_Atomic uint64_t unmarked_ns;
-	_Atomic uint64_t average_ns; /* of a launch, as observed; 0 if unknown */
+	_Atomic uint64_t average_ns; /* mean length of a launch, as observed; 0 if unknown */
 	_Atomic uint32_t mark_every; /* launches per mark in free run */
 	int device;
-	/* for a thread's own default stream and an overflow record: the launching thread marks each launch */
+	/* the launching thread marks each launch: for a thread's own default stream, and in an overflow record */
 	bool marks_each_launch;
 	_Atomic bool in_use;
 	bool is_in_used;         /* inflight_used has this record */
@@ -56,7 +56,7 @@ struct inflight_stream {
 	uint32_t head, tail;  /* marks [tail, head) are in flight; indices modulo INFLIGHT_RING */
 	struct inflight_mark ring[INFLIGHT_RING];
 	uint32_t seen_launched; /* value of `launched` at the helper thread's last poll */
-	/* when the helper thread last saw work end, or first saw work in flight; 0 while none is */
+	/* when the helper thread last saw work end, or first saw work in flight; 0 while none is in flight */
 	uint64_t progress_ns;
 	_Atomic uint32_t samples_taken; /* bits: samples in progress */
 	/* Number of marks in flight, for an overflow record; written under `lock`. */
@@ -65,7 +65,7 @@ struct inflight_stream {
 
 _Static_assert(sizeof(struct inflight_stream) == INFLIGHT_STREAM_SIZE, "one step of the alignment");
 _Static_assert(offsetof(struct inflight_stream, in_use) < 64,
-	       "what a launch looks at is one line of the cache");
+	       "the fields that a launch reads share one cache line");
 
 struct inflight_device {
 	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted length of the work in flight */

@@ -10,15 +10,15 @@
 #include "library/launch/inflight/inflight_record.h"
 
 /*
- * True if a wait for all launched work, or for the stream `only`, was a sync point: something was launched since the last one,
- * and nothing is in flight on another stream.
+ * True if a wait for all launched work, or for the stream `only`, was a sync point. Something must have been launched since the
+ * last sync point, and nothing may be in flight on another stream.
  */
 bool inflight_is_sync_point(int device, struct inflight_stream *only);
 
 /*
- * Call after a wait for all work of the current context, or of the stream `only`: records that this work has ended. After a wait
- * for one stream, also records it of other streams whose marks were all reached. launches_before is inflight_launches() when the
- * wait began; does nothing if something was launched since.
+ * Call after a wait for all work of the current context, or of the stream `only`: records that this work has ended. After a
+ * wait for one stream, also records the end of work in other streams whose marks were all reached. launches_before is the value
+ * of inflight_launches() when the wait began. Does nothing if something was launched since then.
  */
 void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before);
 
