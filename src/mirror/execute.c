@@ -170,7 +170,7 @@ static bool is_absent_or_empty(const char *place)
 
 	if (lstat(place, &st) < 0)
 		return errno == ENOENT;
-	/* A symbolic link to a directory is no directory: renameat2() can't replace it by one. */
+	/* A symbolic link to a directory does not count: renameat2() can't replace the link by a directory. */
 	cleanup_dir DIR *dir = S_ISDIR(st.st_mode) ? opendir(place) : NULL;
 	struct dirent *entry;
 
@@ -220,7 +220,7 @@ static int fail_mount_point(const char *place, struct error *err)
 		place, place);
 }
 
-/* Refuses a place that replace_directory() could not replace. Kernels before 5.8 do not tell mount points. */
+/* Refuses a place that replace_directory() could not replace. statx() of kernels before 5.8 does not report mount points. */
 static int check_replaceable(const char *place, struct error *err)
 {
 	const char *slash = strrchr(place, '/'), *name = slash ? slash + 1 : place;
@@ -236,7 +236,7 @@ static int check_replaceable(const char *place, struct error *err)
 }
 
 /*
- * Moves the directory `made` to `place`. An old mirror there is exchanged with it at once, and is at `made` afterwards. An empty
+ * Moves the directory `made` to `place`. An old mirror there is exchanged with it atomically, and is then at `made`. An empty
  * directory is replaced; the kernel refuses if it was filled meanwhile.
  */
 static int replace_directory(const char *made, const char *place, enum occupant occupant,

@@ -1,7 +1,7 @@
 /*
- * Makes a mirror (plan.h): a directory with the driver's libraries. First makes it in a directory beside its place, then
- * renames that, so that no program sees an incomplete mirror. An older mirror is exchanged with the new one and removed. To
- * undo everything, remove the mirror's directory; nothing else is changed.
+ * Makes a mirror (plan.h): a directory with the driver's libraries. Builds the mirror in a directory beside its place, then
+ * renames that directory, so that no program sees an incomplete mirror. An older mirror is exchanged with the new one and
+ * removed. To undo everything, remove the mirror's directory; nothing else is changed.
  */
 #pragma once
 

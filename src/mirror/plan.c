@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* The libraries that liballot.so hooks, and the names of their shims: those under which programs open them. */
+/* The libraries that liballot.so hooks, and the names of their shims. Programs open the libraries by these names. */
 static const struct governed {
 	const char *soname;
 	const char *shims[3];
@@ -18,7 +18,7 @@ static const struct governed {
 
 /*
  * Libraries that a configuration may list but that do not belong to the driver. The mirror would hide the container's own
- * copies. Every vendor has libraries with the GL names; NVIDIA's need an NVIDIA library or libGLdispatch.so.
+ * copies. Every vendor has libraries with the GL names; those of NVIDIA depend on an NVIDIA library or on libGLdispatch.so.
  */
 static const struct blocked {
 	const char *name;   /* the library's name up to ".so" */

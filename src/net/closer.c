@@ -14,7 +14,7 @@
 /* while one close() takes longer than this, the queue counts as stuck */
 #define STUCK_NS NSEC_PER_SEC
 #define STUCK_COUNT 1024
-#define EMPTY_READS 16 /* most reads to empty a socket, because its peer may keep writing */
+#define EMPTY_READS 16 /* limit of reads when emptying a socket: its peer may keep writing */
 
 struct waiting {
 	struct waiting *next;

@@ -19,14 +19,14 @@ struct grpc_method {
 };
 
 struct grpc_limits {
-	/* most connections; a further one replaces the one without a call for the longest, or is closed if all have calls */
+	/* most connections; one more replaces the connection that was idle longest, or is closed if all have calls */
 	unsigned connections;
 	unsigned calls; /* most calls at a time per connection */
 	size_t message_bytes;
 	size_t held_bytes; /* most bytes of incomplete requests, of all connections together */
 	/* longest time for a request, or a new connection's preface, to arrive */
 	uint64_t arrive_ns;
-	/* longest time for which a peer may take no sent bytes; then its call or connection is closed */
+	/* if a peer accepts no bytes for this long, its call or connection is closed */
 	uint64_t stall_ns;
 };
 

@@ -20,15 +20,13 @@ static inline bool trace_is_on(void)
 struct trace_sink {
 	/* The fields before `seen` share a cache line, because the driver evicts the first-level cache between two launches. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	/* events so far; kernels update the ring's own `next` only once per TRACE_STEP events */
+	/* events so far; a kernel launch updates the ring's own `next` only once per TRACE_STEP events */
 	_Atomic uint64_t next;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* counts traces; each trace records all names anew */
 	/* The id of the thread that owns `numbering`, or 0. Set once that thread's name is recorded and `seen` is valid. */
 	_Atomic uint32_t owner_id;
-	/*
-	 * Guards `next`. An atomic instruction would wait for the driver's last store to the GPU, which a biased lock does not.
-	 */
+	/* Guards `next`. A biased lock avoids atomic instructions, which would wait for the driver's last store to the GPU. */
 	struct biased_lock numbering;
 	/* A hash table of the keys whose names this trace has (trace_work.h). */
 	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
@@ -113,7 +111,7 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 		trace_note_owner(hold, generation);
 	uint64_t number = biased_add_wide(hold, &trace_sink.next, 1) + 1;
 	biased_leave(&trace_sink.numbering, hold);
-	/* Unlike kernels (trace_kernel_quickly()), these events are few, so the ring's count is written each time. */
+	/* Unlike kernel launches (trace_kernel_quickly()), these events are few, so the ring's count is written each time. */
 	atomic_store_explicit(&ring->next, number, memory_order_relaxed);
 	trace_ring_write(ring, number, &event);
 }

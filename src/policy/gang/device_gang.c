@@ -14,7 +14,7 @@ struct gang {
 	enum phase phase;
 	uint64_t devices; /* devices that reported the gang; the sets below are subsets */
 	uint64_t present, wanting, owned;
-	/* is_due in the reports of all devices that it wants, and no other rank became idle just now */
+	/* is_due is set in the reports of all devices that the gang wants, and no other rank became idle just now */
 	bool is_due;
 	bool is_stuck;
 	double behind;
@@ -131,7 +131,7 @@ static void read_reports(struct gang *g)
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
-		/* `behind` is that of the device where the gang is furthest behind. */
+		/* The gang's `behind` is the largest among the devices that it wants. */
 		if (!g->wanting || r->behind > g->behind)
 			g->behind = r->behind;
 		g->wanting |= BIT(d);
@@ -252,7 +252,7 @@ static void advance_end(struct gang *g, uint64_t now_ns)
 		g->at_ns = at_ns;
 }
 
-/* Returns true if work on devices outside the set `except` should have ended by now, and slips may still help. */
+/* Returns true if work on devices outside `except` should have ended by now, and slips (device_gang.h) may still help. */
 static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 {
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
@@ -270,7 +270,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* A tenant that has a lease when it becomes a gang, or got one in need (arbiter.h), starts its turn with that lease. */
+	/* A tenant that becomes a gang may have a lease, or get one by need (arbiter.h). Its turn starts with this lease. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;

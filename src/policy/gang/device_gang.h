@@ -40,7 +40,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GANG_MAX 256        /* most tenants that may become gangs */
+#define GANG_MAX 256        /* limit of tenants that may become gangs */
 #define GANG_MAX_DEVICES 64 /* A device's number is below this. */
 /* If work is in flight for this much longer than predicted, it may be waiting for another rank. */
 #define GANG_SLIP_NS UINT64_C(300000)

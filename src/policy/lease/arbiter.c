@@ -341,13 +341,10 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
-/* Sets whether the tenant may launch in free run and in slices. */
+/* Sets whether the tenant may launch, in free run and in slices (ARBITER_SLICED). */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/*
-	 * In slices, a tenant gets GO instead of FREE, so has little in flight, while a higher priority may begin work at any
-	 * time.
-	 */
+	/* In slices, GO instead of FREE limits in-flight work while a tenant of higher priority may begin work at any time. */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
@@ -548,8 +545,8 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 
 	if (lease_any_drain(a)) {
 		/*
-		 * If a tenant holds the lease or runs in slices, the poll that decide() asked for and the drain's are both
-		 * needed, so the earlier one comes next. Otherwise nothing but the drain is awaited.
+		 * If a tenant holds the lease or runs in slices, both the poll that decide() asked for and the drain's poll are
+		 * needed, so the earlier poll comes next. Otherwise nothing but the drain is awaited.
 		 */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);

@@ -112,7 +112,7 @@ struct arbiter;
 struct arbiter *arbiter_new(const struct arbiter_config *config);
 struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; returns NULL */
 
-/* Returns the tenant's index until its removal, -ENOSPC if none is free, -EINVAL for a share out of range. */
+/* Returns an index, valid until the tenant's removal; -ENOSPC if no index is free; -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
 /* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */
 void arbiter_remove(struct arbiter *arbiter, int tenant);
@@ -138,8 +138,8 @@ int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group,
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
 /*
- * Decides at now_ns, which must not be before the last step's. Returns when to step again at the latest; earlier is always
- * allowed. arbiter_state() then tells what each tenant may do.
+ * Decides what each tenant may do (arbiter_state()). now_ns must not be less than in the last step. Returns when to step again
+ * at the latest; an earlier step is always allowed.
  */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 

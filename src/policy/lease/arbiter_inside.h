@@ -32,8 +32,8 @@
 #define NONE (-1)
 
 /*
- * A tenant without work for longer than this has nothing to do. For less than this, its thread may only be slow: natively it
- * may be far ahead of the GPU, but in a short slice it can't be, and after a slice it takes a moment to come to the closed gate.
+ * A tenant without work for longer than this has nothing to do. In a shorter pause, its thread may still be on the way to the
+ * closed gate: a short slice does not let the thread get far ahead of the GPU.
  */
 #define ARBITER_PAUSE_NS 2000000
 
@@ -75,7 +75,7 @@ struct group_part {
 	bool was_running; /* had work at the last arbiter_step() */
 	/* when its last process was stopped; the present time if some process is not stopped */
 	uint64_t stopped_at;
-	/* wall time in which further reported busy time fits: more busy time than this is not accepted */
+	/* limit of further busy time to accept: the wall time that reports have not used up yet */
 	double wall_ns;
 	/* percent: its guarantee, or its part of the GPU time that no guarantee covers */
 	double weight;
@@ -86,7 +86,7 @@ struct group_part {
 
 /* Keeps a program with short steps (rules/steps.h) to a part of GPU time (sliced.c). */
 struct step_pace {
-	/* by how much longer a usual step would have to take, to keep to that part */
+	/* how much longer a usual step must take so that the program keeps to its part */
 	double more_ns;
 	double hold_ns; /* delay from the end of a step until the next one may begin */
 };
@@ -128,7 +128,7 @@ struct tenant {
 
 	/* while and after its work drains: */
 	bool draining;    /* the arbiter awaits the end of its work, until drain_deadline */
-	bool overrunning; /* missed its drain deadline, and was not seen without work since */
+	bool overrunning; /* missed its drain deadline, and was seen with work ever since */
 	uint64_t drain_deadline;
 	uint64_t closing_ns; /* predicted length of its in-flight work at CLOSING */
 	uint64_t held_at;    /* time of the latest change to CLOSING or STOP */
@@ -138,7 +138,7 @@ struct tenant {
 	double credit_ns; /* ARBITER_SLICED: GPU time still due; negative: had more than its due */
 	struct step_account step;
 	bool comes_first; /* ARBITER_SLICED: lower priorities are held for this tenant */
-	/* if it began while others ran: estimated time at which the hardware serves it first */
+	/* if it began while others ran: estimated time at which the hardware begins to serve it */
 	uint64_t served_from;
 	/* charged_ns when served_from was last set; served_from is set again only after a further time slice was charged */
 	double charged_at_wait_ns;
@@ -162,13 +162,13 @@ struct tenant {
 	double ramp_ns;
 	/* mean time of a lease in which its thread was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
 	double behind_ns;
-	/* means of its leases: number of times that its program waited, and charge */
+	/* means over its leases: how often its program waited, and the charge */
 	double lease_waits, lease_ns;
-	/* While it is alone under a cap: slices of cap_slice_most_ns, because in short ones its thread is seldom ahead. */
+	/* While alone under a cap, it gets slices of cap_slice_most_ns: in shorter slices its thread is seldom ahead. */
 	bool has_long_slices;
 	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
 	bool has_synced;            /* reached a sync point since the arbiter's last step */
-	/* time without work since its latest sync point, and before a thread came to the gate */
+	/* time without work since its latest sync point, while no thread waited at the gate */
 	double idle_ns;
 	bool ended_step;     /* its last turn ended with a step of its program */
 	uint64_t step_turns; /* number of turns that ended with a step */
@@ -177,7 +177,7 @@ struct tenant {
 	double sampled_ns; /* GPU time charged by sampling */
 	double wall_ns;    /* longest time that it can have run */
 	double claimed_ns; /* busy time that it reports */
-	/* time that a settlement leaves out: the switch with which the lease began */
+	/* time that charge_settle() leaves out: the GPU's change to this tenant when the lease began */
 	double uncharged_ns;
 	bool overlapped; /* other tenants ran at the same time, so nothing is settled */
 
@@ -311,7 +311,7 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 void charge_step(struct arbiter *a, uint64_t dt_ns);
 /* Corrects the charge since charge_begin() by the busy time that the tenant reported. last_dt_ns: the last step's length. */
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
-/* Charges a holder that showed no use of its lease for work that may have run unseen. */
+/* If the holder showed no use of its lease, charges it for work that may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
 /*
  * Call when the tenant has reached this many sync points since the last call. If it is alone under a cap and pauses shortly
@@ -359,7 +359,7 @@ void priority_count(struct arbiter *a);
 bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
 /* Sets `urgent`; `demand` must be up to date. */
 void priority_mark(struct arbiter *a);
-/* Returns the urgent tenant of the highest priority, which must be at least `least`; never `except`; or NONE. */
+/* Returns the urgent tenant of the highest priority, other than `except`; NONE if its priority would be below `least`. */
 int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* sliced.c */
@@ -430,19 +430,19 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 /* turn_end.c */
 
 /*
- * Returns true if the holder should yield to `other`. The holder has tokens and is not outranked. If false, a turn whose
- * time is over is renewed.
+ * Returns true if the holder should yield to `other`. Otherwise renews a turn whose time is over. Call only for a holder that
+ * has tokens and is not outranked.
  */
 bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
-/* Returns true if the lease ends now because the tokens are used up; if the program has steps, at a step's end. */
+/* Returns true if the lease ends now because the tokens are used up. A program with steps may first end its step. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);
 /* Returns true if the tokens will be gone once the in-flight work is done. */
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended);
 /* Returns true if `other` may take the lease in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 /*
- * Returns what is left of the turn once the in-flight work is done, while `other` waits; negative if the turn is over. If `other`
- * comes first and turns end with steps: what is left of min_lease_ns.
+ * Returns the time left in the turn after the in-flight work, while `other` waits; negative if the turn is over. If `other`
+ * comes first and turns end with steps: the time left of min_lease_ns.
  */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
 /*
@@ -495,7 +495,7 @@ static inline bool is_lessee(const struct tenant *t)
 	return t->used && t->part.of == NONE;
 }
 
-/* Returns the tenant whose lease this one runs under: its group or itself. */
+/* Returns the tenant under whose lease `tenant` runs: its group or itself. */
 static inline int group_of(const struct arbiter *a, int tenant)
 {
 	return a->tenant[tenant].part.of == NONE ? tenant : a->tenant[tenant].part.of;

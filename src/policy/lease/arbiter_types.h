@@ -31,10 +31,7 @@ struct arbiter_config {
 	uint64_t quantum_min_ns; /* shortest lease while several tenants compete */
 	/* beside a gang, quantum_ns, quantum_min_ns and depth_ns are at least these */
 	struct turn_terms gang_turn;
-	/*
-	 * with depth_ns or more in flight, the library's gate lets a second work item begin only while less than this is in
-	 * flight
-	 */
+	/* while one work item of depth_ns or more is in flight, a second may begin only if less than this is in flight */
 	uint64_t long_work_ns;
 	double switch_loss;    /* part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns; /* before this, no lease is cut short for a returning tenant */
@@ -46,20 +43,20 @@ struct arbiter_config {
 	uint64_t depth_ns;
 	/* a capped tenant that is alone gathers this many tokens before it gets a lease again */
 	uint64_t cap_slice_ns;
-	/* upper bound of these tokens for a program that never waits for its work */
+	/* like cap_slice_ns, for a program that never waits for its work; at most its token bucket's size */
 	uint64_t cap_slice_most_ns;
 	uint64_t window_ns; /* how long a waiting tenant may save up its cap: bucket size / limit */
-	/* like window_ns, for a tenant that has been idle for less than free_after_ns; it may also have what a lease needs */
+	/* like window_ns, for a tenant that has been idle for less than free_after_ns; it may always save enough for a lease */
 	uint64_t idle_window_ns;
 	uint64_t idle_min_ns; /* shortest idle time after which a holder loses the lease */
-	uint64_t idle_ns;     /* longest such idle time */
-	/* a tenant that is the only active one runs free once the others were idle for this long */
+	uint64_t idle_ns;     /* longest idle time after which a holder loses the lease */
+	/* the only active tenant runs free once the other tenants were idle for this long */
 	uint64_t free_after_ns;
 	uint64_t start_grace_ns; /* longest uncharged time from GO to the first work */
 	/* a holder that is held at its gate but launches nothing counts as idle after this */
 	uint64_t start_limit_ns;
-	uint64_t drain_min_ns; /* a drain's deadline is at least this after CLOSING ... */
-	/* ... and at most this; in between, 4 x the predicted in-flight work */
+	uint64_t drain_min_ns; /* shortest time from CLOSING to a drain's deadline */
+	/* longest time from CLOSING to a drain's deadline, which usually is 4 x the predicted in-flight work */
 	uint64_t drain_max_ns;
 	uint64_t switch_ns; /* the GPU's part of a hand-over, which no tenant is charged for */
 	/* longest time that a busy flag may stay set after its work ended; bounds the charge's correction */
@@ -84,8 +81,8 @@ struct arbiter_config {
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 	/*
 	 * Time to the next step, while draining and under leases, if all tenants ring their doorbells
-	 * (arbiter_observation.has_doorbell). In free run it is then poll_idle_ns, while idle max_step_ns. These polls find
-	 * work that rang no doorbell.
+	 * (arbiter_observation.has_doorbell). In free run the time is then poll_idle_ns; while idle, max_step_ns. These polls
+	 * find work that rang no doorbell.
 	 */
 	uint64_t poll_rung_ns;
 	/* ARBITER_POLICY_TOKEN */
@@ -130,14 +127,14 @@ struct arbiter_observation {
 	uint64_t ramp_ns;
 	/* As ramp_ns, but all time in which the program was not ahead of the GPU (monotonic). */
 	uint64_t behind_ns;
-	/* tokens paid under LEASE_PACED (monotonic); in a space group ns of SM time */
+	/* tokens paid under LEASE_PACED (monotonic); in a space group, a token is 1 ns of SM time */
 	uint64_t spent;
 	uint64_t work_ns; /* space group: predicted work that was paid for (monotonic) */
 	/* space group: the part of work_ns that was hardly ever timed while no other tenant ran (monotonic) */
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
 	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */
-	/* how often the program waited for work: sync points, and events while more was in flight (monotonic) */
+	/* how often the program waited for work: at sync points, or for events while more work was in flight (monotonic) */
 	uint64_t waits;
 	bool has_utilization;
 	/* the tenant's use of the device as another sensor measured it, 0 to 1 */
@@ -174,7 +171,7 @@ struct arbiter_pace {
 	/* part of the GPU that it had while it had work or was held; 0: not measured */
 	double share;
 	double pace;               /* part of the GPU that it is held to; 0: none */
-	uint64_t reported_work_ns; /* reported work that it began while the library counted */
+	uint64_t reported_work_ns; /* predicted length of the work that it began and paid for */
 	uint64_t held_ns;          /* time for which it was held at the gate */
 };
 

@@ -7,7 +7,7 @@
  * wait when it returns.
  */
 #define SLICE_MAX_NS 10000000
-/* most of a step's length that is charged for the pause after it */
+/* largest part of a step's length that may be charged for the pause after the step */
 #define PAUSE_PART (1.0 / 16)
 
 static double min_double(double a, double b)
@@ -83,16 +83,16 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = charge_bucket_ns(a, t);
 
 	/*
-	 * A waiting tenant saves up tokens. An idle one saves as for a pause between steps, and after a longer pause only for a
-	 * lease: with a full bucket after each pause it would visibly exceed its cap.
+	 * A waiting tenant saves up tokens. An idle tenant saves enough for a pause between steps; after a longer pause, only
+	 * enough for a lease. With a full bucket after each pause, it would visibly exceed its cap.
 	 */
 	if ((!t->demand && !t->running) || t->arrived) {
 		double keeps = charge_tokens_kept(a, t);
 
 		/*
-		 * An active tenant becomes inactive once it was idle for free_after_ns, or if it is paused or stopped. This one
-		 * has been active since before filled_at, so it was idle for less than free_after_ns. It keeps as many tokens as
-		 * for the time between two training steps, or all that it has if that is more.
+		 * An active tenant becomes inactive once it was idle for free_after_ns, or if it is paused or stopped. This
+		 * tenant was active before filled_at, so it was idle for less than free_after_ns. It keeps enough tokens for
+		 * the time between two training steps, or all its tokens if they are more.
 		 */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
@@ -147,7 +147,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	/* The lease's time, the work that may run on after it, and the delay that it caused to other tenants. */
+	/* The lease's length, plus depth_ns for work that may run after the lease, plus depth_ns for other tenants' delay. */
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
@@ -157,10 +157,10 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 }
 
 /*
- * Natively, the GPU also idles for a moment after each step. So the moment counts as a part of the step: then a cap of 50 % makes
- * a step take twice as long. As in switch_cost_ns(), the time that the GPU needs to begin again is charged to nobody. If pauses
- * are longer on average, they leave time to other tenants, and cost nothing. idle_ns is a bound, because one process may pause
- * while another works.
+ * Natively, the GPU also idles for a moment after each step. So this pause counts as a part of the step: then a cap of 50 %
+ * makes a step take twice as long. As in switch_cost_ns(), the time that the GPU needs to begin again is charged to no tenant.
+ * Pauses longer than ARBITER_PAUSE_NS on average leave time to other tenants, so they cost nothing. idle_ns is a bound, because
+ * one process may pause while another works.
  */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 {
@@ -174,8 +174,8 @@ void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 }
 
 /*
- * Returns how long a tenant with work had work during dt_ns: for all of it, but at most poll_lease_ns if the work began in this
- * time and a doorbell told so.
+ * Returns for how much of dt_ns the tenant had its present work: all of dt_ns, but at most poll_lease_ns if a doorbell reported
+ * the work's begin in that time.
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {

@@ -177,8 +177,8 @@ static bool has_worked(const struct tenant *t)
 
 /*
  * Returns the charge for busy_ns with work in flight. If the member can use only a part of the SMs: that part of busy_ns. On
- * all SMs and alone: busy_ns. On all SMs beside others: its work, if the library counted it and its speed is known; otherwise an
- * equal part of busy_ns.
+ * all SMs and alone: busy_ns. On all SMs beside others: its work, if the library counted it and its speed is known; otherwise
+ * an equal part of busy_ns.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -268,8 +268,8 @@ static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 		sum.stopped = sum.stopped && t->seen.stopped;
 		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
 		/*
-		 * Members run at the same time, so the group's work takes as long as the longest member's, or as the GPU needs
-		 * for all of it.
+		 * Members run at the same time. So the group's work takes as long as the longest member's work, or as the whole
+		 * GPU needs for all members' work, whichever is longer.
 		 */
 		longest_ns = fmax(longest_ns, own_ns);
 		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);

@@ -38,7 +38,7 @@ uint64_t lease_drain_poll_ns(const struct arbiter *a)
 
 /*
  * For a device without a holder. Returns the time until the first tenant that lacks only tokens has enough of them;
- * poll_lease_ns if a tenant rings no doorbell, a gang is on the device, or a tenant that a higher priority interrupted waits.
+ * poll_lease_ns if a tenant rings no doorbell, a gang is on the device, or a tenant waits to resume its interrupted turn.
  */
 static uint64_t next_tokens_ns(const struct arbiter *a)
 {
@@ -58,7 +58,7 @@ static uint64_t next_tokens_ns(const struct arbiter *a)
 	return (uint64_t)least;
 }
 
-/* Returns what is left of length_ns since `since`. */
+/* Returns the part of length_ns that has not passed yet since `since`. */
 static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length_ns)
 {
 	uint64_t passed = a->clock - since;

@@ -8,19 +8,18 @@
 #define HANDOVER_MAX_NS 5e6
 #define HANDOVER_FADE 16 /* number of leases over which the cost is averaged */
 /*
- * A held thread has lost its lead over the GPU, and regains it in 1 to 2 ms (PyTorch training), or never within a turn
- * (launch-bound). RAMP_LOSS is the fraction of that time that is lost. A ramp of RAMP_SEEN_NS is measured even if there is
- * none.
+ * A held thread has lost its lead over the GPU. It regains the lead in 1 to 2 ms (PyTorch training), or never within a turn
+ * (launch-bound). RAMP_LOSS is the fraction of this time, the ramp, that is lost. The measured ramp is RAMP_SEEN_NS too long.
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
 /*
- * A program that seldom or never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each
- * lease, on average. In each lease BEHIND_SEEN_NS more are measured, even if the thread is ahead at once.
+ * A program that seldom or never waits for its work gets long slices once its thread was behind the GPU for more than
+ * BEHIND_MOST_NS of each lease, on average. The measured time is BEHIND_SEEN_NS too long.
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
-/* bound of the number of waits in one lease, for each long slice's worth of charge */
+/* at most this many waits count in a lease, for each long slice's worth of charge */
 #define WAITS_MOST 4
 /* fraction of GPU time left unused by caps that may go into hand-overs */
 #define SLACK_PART (1.0 / 3)
@@ -78,9 +77,9 @@ static void choose_slices(const struct arbiter *a, struct tenant *t)
 }
 
 /*
- * Learns the last holder's ramp and, if another tenant wanted the next lease, the cost of a hand-over. (Otherwise the device
- * may have been idle.) The cost is the uncharged time from grant to grant, plus RAMP_LOSS times the ramp, plus any start delay
- * beyond start_grace_ns. A tenant that understates its use raises the cost and lengthens turns, up to quantum_ns.
+ * Learns the last holder's ramp (RAMP_LOSS) and, if another tenant wanted the next lease, the cost of a hand-over. (Otherwise
+ * the device may have been idle.) The cost is the uncharged time from grant to grant, plus RAMP_LOSS times the ramp, plus any
+ * start delay beyond start_grace_ns. A tenant that understates its use raises the cost and lengthens turns, up to quantum_ns.
  */
 void quantum_learn(struct arbiter *a)
 {

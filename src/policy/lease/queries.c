@@ -140,7 +140,7 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 		return a->terms.depth_ns;
 	/*
 	 * Lengths of short kernels are overestimated. With twice a step's length as the limit, the step's end limits in-flight
-	 * work before this does.
+	 * work before the depth does.
 	 */
 	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
 }

@@ -13,19 +13,19 @@
  * only launches and waits has much shorter gaps, a server in Python longer ones (docs/decisions/hardware-slices.md).
  */
 #define GAP_LEAST_NS 3e4
-/* number of steps over which more_ns is averaged and a lead over the own share is paid back */
+/* number of steps over which more_ns is averaged, and a tenant's lead over its share is paid back */
 #define STEPS_MEANT 16
 #define HOLD_LEAST_NS 1e5 /* a hold shorter than this is skipped */
 #define DEBT_NS 2e7       /* a debt above this is paid back at once, however long the hold */
-/* A tenant without short steps is held when its lead over its share exceeds this ... */
+/* A tenant without short steps is held when its lead over its share exceeds this. */
 #define AHEAD_NS 1e6
-#define AHEAD_LEFT_NS 5e5   /* ... until its lead is less than this */
-#define CAP_LEFT_NS 0       /* ... or, if held for its cap, until it has this many tokens */
+#define AHEAD_LEFT_NS 5e5   /* a hold for a lead ends when the lead is less than this */
+#define CAP_LEFT_NS 0       /* a hold for a cap ends when the tenant has this many tokens */
 #define CREDIT_MOST_NS 50e6 /* bound of credit_ns, positive or negative */
-#define SAVED_MOST_NS 5e6   /* most credit that a tenant gathers while it wants nothing */
+#define SAVED_MOST_NS 5e6   /* limit of the credit that a tenant gathers while it wants nothing */
 /*
  * The hardware's time slice: a process that begins while another runs waits this long (docs/decisions/hardware-slices.md). The
- * arbiter credits it to a tenant, whichever of its processes begins.
+ * arbiter counts one such wait per tenant, not one per process.
  */
 #define TIME_SLICE_NS 2100000
 
@@ -43,8 +43,8 @@ static bool has_short_step(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * With caps, slices are used if all tenants have short steps, or if a tenant with short steps outranks all tenants without.
- * Otherwise turns are better: they keep the caps of trainings more exactly and lose less work.
+ * With caps, slices are used if all tenants have short steps, or if a tenant with short steps outranks all tenants that have
+ * none. Otherwise turns are better: they keep the caps of trainings more exactly and lose less work.
  */
 bool sliced_is_due(const struct arbiter *a)
 {

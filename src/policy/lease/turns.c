@@ -5,7 +5,7 @@
 /* After turns went well for FORGIVEN_AFTER times as long as they were last given up, that failure is forgotten. */
 #define FORGIVEN_AFTER 8
 /*
- * Turns are given up once idleness has lost this fraction of the time (about what hardware slicing would lose), and
+ * Turns are given up once idleness has lost this fraction of the time (about what hardware slicing would lose), and at least
  * LOST_LEAST_NS.
  */
 #define LOST_PART 0.1

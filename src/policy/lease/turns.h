@@ -63,8 +63,8 @@ struct turns_process {
 };
 
 /*
- * Why the tenant last stopped taking turns, so that all its processes may run for a while: what the process with the turn did
- * while others waited.
+ * Why the tenant's processes last stopped taking turns, so that all of them may run for a while. Each reason is about the
+ * process with the turn, while others waited.
  */
 enum turns_reason {
 	TURNS_LATE,  /* its work did not end */

@@ -18,7 +18,7 @@ struct fade {
 
 /*
  * Adds used_ns, spread evenly since the last call, so that the number of calls does not matter. The first call adds used_ns
- * without fading. Half-life 0: no fading. A clock that went back stands still.
+ * without fading. Half-life 0: no fading. If the clock went back, no time has passed.
  */
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
@@ -28,5 +28,5 @@ void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_l
  */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 
-/* Returns the use that is left at now_ns. */
+/* Returns the faded use at now_ns. */
 double fade_use_ns(const struct fade *f, uint64_t now_ns, uint64_t half_life_ns);

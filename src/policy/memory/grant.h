@@ -28,7 +28,7 @@
 
 #include "policy/memory/wait_order.h"
 
-#define GRANT_MAX_NEEDS 16 /* most cards of one tenant */
+#define GRANT_MAX_NEEDS 16 /* limit of cards for one tenant */
 
 struct grant_card {
 	uint64_t size_bytes;  /* how much can be held on the card */
@@ -60,8 +60,8 @@ struct grant_request {
 };
 
 /*
- * Sorts `requests` (growth, then the waiting order), writes verdicts and places, takes grants from the cards. A need on a
- * missing card is refused.
+ * Sorts `requests` (growth, then the waiting order), writes verdicts and places, and adds grants to the cards' taken_bytes. A
+ * need on a missing card is refused.
  */
 void grant_decide(struct grant_card *cards, size_t card_count, struct grant_request *requests,
 		  size_t count, uint64_t now_ns, const struct order_bounds *bounds);

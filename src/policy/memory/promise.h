@@ -10,8 +10,8 @@
  * Tenants whose memory can be moved off the card (swap_schedule.h) take turns on the unpromised memory. Each may be promised
  * all of it, and it is never less than the largest of their quotas.
  *
- * Shares: guarantees that sum to more than 100 % are refused. If the card may be overcommitted, they are scaled down in
- * proportion while this is so (the arbiter's weights are the same).
+ * Shares: guarantees that sum to more than 100 % are refused, unless the card may be overcommitted. Then they are scaled
+ * down in proportion, as the arbiter's weights are.
  */
 #pragma once
 

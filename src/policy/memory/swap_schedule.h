@@ -33,7 +33,7 @@
 
 #define SWAP_SCHEDULE_MOST 256
 #define SWAP_SCHEDULE_CARDS 64
-#define SWAP_SCHEDULE_PARTS 16 /* most cards of one tenant */
+#define SWAP_SCHEDULE_PARTS 16 /* limit of cards for one tenant */
 
 struct swap_schedule_config {
 	uint64_t turn_min_ns;

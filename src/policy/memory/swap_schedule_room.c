@@ -52,7 +52,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/* Returns the bytes on the card or reserved for the tenant's return. Nothing is reserved for a tenant that found no room. */
+/* Returns the tenant's bytes on the card, or reserved for its return. Nothing is reserved for a tenant that found no room. */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
@@ -105,7 +105,7 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 }
 
 /*
- * Returns the room that there would be if all other tenants left; those that ignored an order to leave only with
+ * Returns the room that there would be if all other tenants left. Counts tenants that ignored an order to leave only if
  * is_by_stubborn.
  */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,

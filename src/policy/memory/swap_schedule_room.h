@@ -45,7 +45,7 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);
 bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 
 /*
- * Orders tenants to leave that together make enough room for `tenant`; if there is no such choice, orders none. Does nothing
- * while a tenant is already leaving a card that is short.
+ * Makes enough room for `tenant` by ordering other tenants to leave, or orders none if that is impossible. Does nothing while
+ * a tenant is already leaving a card that is short.
  */
 void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns);

@@ -41,7 +41,7 @@ static void consider(struct search *search, const unsigned *card, const struct p
 	memcpy(search->best.card, card, bytes);
 }
 
-/* Examines all sets of the `depth` cards in `card` and further cards from from[next] on. */
+/* Examines all sets that consist of the `depth` cards in `card` and of cards in from[], at index `next` or later. */
 static void walk(struct search *search, unsigned *card, unsigned depth, unsigned next,
 		 const struct place_cost *cost)
 {

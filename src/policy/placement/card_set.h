@@ -6,7 +6,7 @@
 
 #include "policy/placement/evaluate.h"
 
-/* Most sets that are examined. All sets of 8 out of 16 cards (12,870) are, but not all of 8 out of 24 (735,471). */
+/* Limit of examined sets. It allows all sets of 8 out of 16 cards (12,870), but not all sets of 8 out of 24 (735,471). */
 #define PLACE_SETS_MOST 20000
 
 struct place_set {

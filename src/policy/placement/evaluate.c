@@ -90,7 +90,7 @@ static void link_fill(const struct place_costs *costs, const struct place_node *
 }
 
 /*
- * Taking a card cuts off its links to cards that stay free. Links within the chosen set cut off nothing, but are counted at
+ * Taking a card cuts off its links to cards that stay free. Links within the chosen set are not cut off, but are counted at
  * both ends, so pair_factor subtracts them.
  */
 static void fragment_fill(const struct place_costs *costs, const struct place_node *node,

@@ -27,14 +27,14 @@
 
 /* In percent of the GPU: smaller changes of a limit are left out, except those that reach the tenant's own cap or most_pct. */
 #define LEND_BAND_PCT 2.0
-#define LEND_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
-#define LEND_HEADROOM_PCT 5.0 /* ... plus this, so that a growing demand can show */
+#define LEND_HEADROOM 1.1     /* a borrower gets its demand times this, plus LEND_HEADROOM_PCT */
+#define LEND_HEADROOM_PCT 5.0 /* percent of the GPU, so that a growing demand can show */
 
 struct lend_config {
 	uint64_t period_ns;
 	uint64_t fade_ns;   /* time constant of fading demand */
 	double most_pct;    /* highest effective limit */
-	double step_pct;    /* most that a limit moves in a period, percent of the GPU */
+	double step_pct;    /* largest move of a limit in a period, in percent of the GPU */
 	double reserve_pct; /* part of an owner's unused time that is not lent */
 };
 
@@ -43,7 +43,7 @@ struct lend_config lend_default_config(void);
 
 enum lend_reason {
 	LEND_OFF,      /* borrows nothing: by choice, or without a hard cap */
-	LEND_UNNEEDED, /* the own cap is enough, or what was lent is not used */
+	LEND_UNNEEDED, /* its own cap is enough, or it does not use the lent time */
 	LEND_LENT,
 	LEND_RECLAIMED, /* the owners want their time back */
 };

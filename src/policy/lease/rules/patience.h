@@ -1,8 +1,8 @@
 /*
  * Patience: how long a turn is kept for a holder that is idle. Waiting costs the length of the pause; ending the turn costs two
- * hand-overs, there and back. So patience adapts to the holder's pauses. It begins short. If a holder that lost its turn had
- * been idle for less time than two hand-overs take when it wants to work again, patience doubles, up to a bound. If the holder
- * was idle for longer, patience shrinks by an eighth of its excess over the lower bound.
+ * hand-overs, there and back. So patience adapts to the holder's pauses. It begins short, and changes when a holder that lost
+ * its turn wants to work again. If the holder's pause was shorter than two hand-overs, patience doubles, up to a bound. If the
+ * pause was longer, patience shrinks by an eighth of its excess over the lower bound.
  *
  * The rule applies to tenants, which hold a lease, and to the processes of one tenant, which take turns within that lease.
  * No clock, no I/O. Not thread safe. All times are nanoseconds of any one clock.
@@ -15,7 +15,7 @@
 struct patience {
 	uint64_t ns;  /* the holder's turn ends after it was idle for this long */
 	bool gave_up; /* the holder lost its turn for idleness, and has not wanted to work since */
-	uint64_t idle_since; /* start of that idle time; set while gave_up */
+	uint64_t idle_since; /* when the holder became idle; set while gave_up */
 };
 
 struct patience_bounds {

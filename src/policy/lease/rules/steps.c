@@ -4,9 +4,7 @@
 
 #define KNOWN 4 /* length_ns counts as known after more sync points than this */
 #define FADE 4
-/*
- * One step counts as at most MOST usual ones, because it may be an exception: a long prompt among short steps, or a lost CPU.
- */
+/* A step counts as at most MOST usual steps, because it may be an exception: a long prompt among short steps, or a lost CPU. */
 #define MOST 2
 /* After this charge without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6

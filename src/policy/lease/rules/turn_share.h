@@ -16,7 +16,7 @@ struct turn_share {
 	uint64_t seen_ns; /* time of the last turn_share_observe(); 0 before the first */
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
 	uint64_t here_ns; /* length of the present turn so far, or of the last one if swapped out */
-	uint64_t last_here_ns; /* length of the turn before */
+	uint64_t last_here_ns; /* length of the turn before the one in here_ns */
 	uint64_t away_ns;      /* in the latest absence: time in which the tenant had work */
 };
 
