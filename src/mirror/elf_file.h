@@ -16,7 +16,7 @@ struct elf_file {
 };
 
 /*
- * Reads a library from its file's bytes. Returns 0, or -ENOEXEC if they are no shared library or a
- * damaged one.
+ * Reads a library from its file's bytes. Returns 0, or -ENOEXEC if the bytes are not a shared library,
+ * or are damaged.
  */
 int elf_file_read(const void *bytes, size_t size, struct elf_file *ret_file);

@@ -188,7 +188,7 @@ static void ready(void *data, uint32_t events)
 		r = take_waiting(c);
 	if (r >= 0)
 		r = send_waiting(c);
-	/* The session is over: both sides have sent GOAWAY, or the peer did not speak HTTP/2. */
+	/* The session is over once both sides have sent GOAWAY, or if the peer did not speak HTTP/2. */
 	bool is_over = !nghttp2_session_want_read(c->session) &&
 		       !nghttp2_session_want_write(c->session) && !c->out_size;
 	if (r < 0 || is_over || (c->out_size && (events & EPOLLHUP)))

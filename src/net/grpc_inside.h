@@ -67,7 +67,7 @@ struct grpc_call {
 	TAILQ_ENTRY(grpc_call) link;
 	struct grpc_connection *connection;
 	int32_t stream;
-	/* the part of the request that has arrived */
+	/* state of the request */
 	size_t header_bytes;
 	bool has_post, has_path, has_type;
 	enum grpc_fault fault;

@@ -66,7 +66,7 @@ static bool may_come(int fd)
 	       (peer.uid == 0 || peer.uid == geteuid());
 }
 
-/* At the limit of connections, closes the one that was without a call for the longest. Returns false if all have calls. */
+/* At the limit of connections, closes the one that was idle longest. Returns false if all have calls. */
 static bool make_room(struct grpc_server *server)
 {
 	struct grpc_connection *c, *longest = NULL;

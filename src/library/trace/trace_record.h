@@ -16,7 +16,7 @@ static inline bool trace_is_on(void)
 
 #define TRACE_SEEN_BITS 12
 
-/* `ring` is NULL before the first trace, and points to pages of zeros after each. */
+/* `ring` is NULL before the first trace, and points to pages of zeros after each trace. */
 struct trace_sink {
 	/* The fields before `seen` share a cache line, because the driver evicts the first-level cache between two launches. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
@@ -54,7 +54,7 @@ static inline void trace_code_unloads(void)
 	atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* Returns ticks. Valid only in a traced process. */
+/* Returns the time in ticks. Valid only in a traced process. */
 static inline uint64_t trace_now(void)
 {
 	return trace_ticks(
@@ -116,7 +116,7 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 	trace_ring_write(ring, number, &event);
 }
 
-/* Records an event of the calling thread, and at its first event the thread's name. */
+/* Records an event of the calling thread. At the thread's first event in a trace, also records the thread's name. */
 void trace_put(const struct trace_event *event);
 /*
  * As trace_put(), for a thread that records once per trace: does not take ownership of `numbering`, so that other threads stay

@@ -167,9 +167,9 @@ int arbiter_holder(const struct arbiter *arbiter);
 /* Returns true if the tenant or its space group has the lease. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
- * Returns how much work may be in flight under a lease: depth_ns, the larger depth beside a gang, or two steps' length if the
- * program profits from launching that far ahead (steps.h). For a capped tenant that is alone, and has known steps or long
- * slices (cap_slice_most_ns), returns free_depth_ns, at least depth_ns. For a member of a space group: group_depth_ns().
+ * Returns how much work may be in flight under a lease: depth_ns; beside a gang, a larger depth; for a program that profits
+ * from launching that far ahead (steps.h), two steps' length. A capped tenant that is alone gets at least free_depth_ns, if its
+ * steps are known or its slices are long (cap_slice_most_ns). A member of a space group gets group_depth_ns().
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */

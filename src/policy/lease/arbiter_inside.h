@@ -154,7 +154,7 @@ struct tenant {
 	uint64_t budget_at; /* time of the latest filling */
 	/* budget or tokens were overdrawn: may not push ahead until both hold urgent_slice_ns */
 	bool budget_spent;
-	bool urgent; /* outranks a tenant that wants the GPU, and has budget and tokens */
+	bool urgent; /* has budget and tokens, and outranks a tenant that wants the GPU */
 
 	struct patience patience; /* how long its lease is kept while it is idle */
 	struct steps steps;
@@ -207,7 +207,7 @@ struct arbiter {
 	int gang_count;   /* tenants with a gang order other than GANG_NONE */
 	int member_count; /* members of space groups */
 	int wanting;      /* tenants with demand or work at the last charge_step(); 0 in free run */
-	/* terms of turns in force: the usual ones, or those beside a gang */
+	/* present terms of turns: the usual ones, or the longer ones beside a gang */
 	struct turn_terms terms;
 	uint64_t quantum_ns;
 	double handover_ns;
@@ -369,8 +369,8 @@ bool sliced_is_due(const struct arbiter *a);
 /* Resets all credits, holds and step accounts. Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
 /*
- * Notes steps that ended, and tenants that began while others ran, which wait for a time slice. Call at each arbiter_step()
- * under ARBITER_SLICED.
+ * Notes steps that ended, and tenants that wait for a time slice because they began while others ran. Call at each
+ * arbiter_step() under ARBITER_SLICED.
  */
 void sliced_note_begins(struct arbiter *a);
 /* Returns the fraction of GPU time that the tenant gets now. Processes that the hardware serves get equal parts. */
@@ -481,7 +481,8 @@ bool gang_rank_end_turn(struct tenant *t);
 bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*
  * Limits how far the virtual time of a gang that waits for another device falls behind. New tenants start at the least virtual
- * time. Without the limit, that would be the gang's, so they would come before all tenants that worked while the gang waited.
+ * time. Without the limit, that could be the gang's time. Then new tenants would come before all tenants that worked while the
+ * gang waited.
  */
 void gang_rank_bound_lag(struct arbiter *a);
 /* Returns the time until the next poll; next_ns is that time without gangs. */

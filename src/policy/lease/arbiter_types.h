@@ -97,7 +97,7 @@ struct arbiter_share {
 	/* guarantee, above 0 and at most 100; 0: none, the tenant takes what is left */
 	double cores_pct;
 	double limit_pct; /* cap, cores_pct to 100; 100: none */
-	int priority;     /* a higher one pushes ahead, within its budget; default 0 */
+	int priority;     /* a higher priority pushes ahead, within its budget; default 0 */
 };
 
 /*
@@ -125,7 +125,7 @@ struct arbiter_observation {
 	 * half of the depth was in flight.
 	 */
 	uint64_t ramp_ns;
-	/* As ramp_ns, but all time in which the program was not ahead of the GPU (monotonic). */
+	/* Portion of busy_ns in which the program was not ahead of the GPU, as for ramp_ns (monotonic). */
 	uint64_t behind_ns;
 	/* tokens paid under LEASE_PACED (monotonic); in a space group, a token is 1 ns of SM time */
 	uint64_t spent;

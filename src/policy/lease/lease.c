@@ -103,8 +103,8 @@ bool lease_any_drain(const struct arbiter *a)
 }
 
 /*
- * Handles work without a lease. Shortly after a change of state it is a launch that was under way, which gets a drain. Later it
- * means that the tenant ignores its state.
+ * Handles work without a lease. Shortly after a change of state, such work is a launch that was under way, and gets a drain.
+ * Later, it shows that the tenant ignores its state.
  */
 static void close_stray(struct arbiter *a, struct tenant *t)
 {

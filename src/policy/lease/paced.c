@@ -86,7 +86,7 @@ static bool worth_is_known(const struct paced_account *p)
 	return p->paid_for_ns >= WORTH_KNOWN_NS && p->paid_tokens > 0;
 }
 
-/* Adds a grant. The tokens then are at most one grant, and a debt at most debt_max_ns. */
+/* Adds a grant. Afterwards, the tenant has at most one grant of tokens, or a debt of at most debt_max_ns. */
 static void grant(const struct arbiter *a, struct tenant *t, double tokens)
 {
 	struct paced_account *p = &t->paced;
@@ -186,7 +186,7 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 			lease_hold(a, t);
 		return;
 	}
-	/* Work under FREE paid no tokens, so it says nothing about their price. */
+	/* Work under FREE paid no tokens, so it says nothing about the price. */
 	if (t->state != LEASE_PACED && !is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;

@@ -108,7 +108,7 @@ static unsigned running_processes(const struct tenant *t)
 	return !runs(t) ? 0 : t->seen.working > 1 ? t->seen.working : 1;
 }
 
-/* Returns the running tenant that the hardware serves next; NULL if it already serves one, or no tenant runs. */
+/* Returns the running tenant that the hardware serves next; NULL if the hardware already serves a tenant, or none runs. */
 static struct tenant *first_waiting(struct arbiter *a)
 {
 	struct tenant *first = NULL;
@@ -138,8 +138,8 @@ static bool others_run(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Sets the hold after each step: the time that a usual step takes beyond the tenant's part of the GPU, plus a portion of
- * lead_ns, the time that the tenant is ahead. So all steps are slowed about equally.
+ * Sets the hold after each step: the time by which a usual step is too short for the tenant's part of the GPU, plus a portion
+ * of lead_ns, the time that the tenant is ahead. So all steps are slowed about equally.
  */
 static void pace_step(struct step_pace *pace, double more_ns, double lead_ns)
 {

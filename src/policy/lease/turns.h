@@ -82,7 +82,7 @@ struct turns {
 	uint64_t lease;
 	bool is_open; /* every process has the turn until the lease's end */
 	uint64_t stepped_at, began_at;
-	uint64_t had_ns; /* time of leases used in the present turn */
+	uint64_t had_ns; /* lease time that the present turn has used */
 	/* a process that returns counts as if it had been served for at least this long */
 	uint64_t floor_ns;
 	uint32_t stuck_before;

@@ -21,8 +21,8 @@ bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 /* Returns the tenant's movable bytes, summed over its cards. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
 /*
- * Returns true if the tenant lacks bytes on a card, or is out and has work or is_recalled. So a tenant that is out may be in
- * need even with nothing to move back. False if a user ordered it out.
+ * Returns true if the tenant lacks bytes on a card, or is out and either has work or is_recalled. So a tenant that is out
+ * may be in need even with nothing to move back. False if a user ordered it out.
  */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 

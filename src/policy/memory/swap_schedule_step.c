@@ -204,7 +204,7 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
 	if (t->is_granted)
-		/* The turn begins now, because others left for these bytes. */
+		/* The turn begins now, because other tenants left to make room for these bytes. */
 		t->in_since_ns = now_ns;
 }
 

@@ -81,7 +81,7 @@ enum place_reason {
 	PLACE_CARD_INSUFFICIENT_MEMORY,
 	PLACE_CARD_INSUFFICIENT_CORE,
 	PLACE_EXCLUSIVE_CONFLICT,      /* an unshared card is asked for, and this card is in use */
-	PLACE_COMPUTE_UNITS_EXHAUSTED, /* no compute is asked for, but all of it is given out */
+	PLACE_COMPUTE_UNITS_EXHAUSTED, /* no compute is asked for, but the card has none left */
 	PLACE_ALLOCATED_INSUFFICIENT,  /* the card would serve, but there are too few such cards */
 	PLACE_REASON_COUNT,
 };
@@ -92,7 +92,7 @@ const char *place_reason_name(enum place_reason reason);
 /* Returns true if `type` contains a name of `use` (or `use` is empty) and none of `nouse`. */
 bool place_is_type(struct place_words use, struct place_words nouse, const char *type);
 
-/* Checks one card by itself, without NUMA nodes and count. Returns PLACE_FITS or the first reason that applies. */
+/* Checks one card by itself, ignoring NUMA nodes and the count. Returns PLACE_FITS or the first reason that applies. */
 enum place_reason place_check_card(const struct place_card *card,
 				   const struct place_request *request);
 

@@ -169,7 +169,7 @@ static void move_limit(const struct lend_config *config, struct lend_tenant *t, 
 		lend_reset(t);
 		return;
 	}
-	/* No small moves, except to the own cap or most_pct (by default 100: no cap). */
+	/* Skip small moves, except to the tenant's own cap or to most_pct (by default 100: no cap). */
 	if (fabs(by) < LEND_BAND_PCT && target > t->limit_pct && target < config->most_pct - END_PCT)
 		return;
 	if (by > config->step_pct)

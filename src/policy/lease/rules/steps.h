@@ -27,7 +27,7 @@
 #define STEPS_LATE 1.15
 #define STEPS_LATE_NS 1e6
 
-/* Trial of depths: some steps with the usual depth, some with a whole step's, then the result holds for a while. */
+/* Trial of depths: some steps with the usual depth, some with a whole step as depth; then the result holds for a while. */
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
