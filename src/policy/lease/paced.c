@@ -7,7 +7,7 @@
  * Tenants are PACED and run at the same time; the device's own slicing divides the device among tenants with work. Only a
  * tenant that is alone and has no cap is FREE, because nothing needs to be limited.
  *
- *   Price     How many tokens pay for a nanosecond of the device differs by orders of magnitude from kernel to kernel. The
+ *   Price     The number of tokens for a nanosecond of the device differs by orders of magnitude from kernel to kernel. The
  *             price is the tokens that the tenant paid, divided by the time that it was charged for. Both decay as the charge
  *             grows. Until the price is known, one launch may pass, and then twice as much in each period.
  *   Grant     A grant is rate x period at that price. Tokens are not saved up beyond one grant. Grants pay off a debt (a

@@ -5,19 +5,18 @@
  *
  * - Tenants that fit together stay. A tenant is moved only to make room for another that needs room.
  * - A tenant needs room if it is out and has work, or has an allocation that waits. Such tenants form a queue. The first is
- *   served first, and no other may overtake it on a card that it needs, unless even all others together could not make enough
- *   room for the first. A queued tenant keeps all its cards from the tenants behind it, so no other tenant comes before it
- *   twice.
- * - Room is made first by tenants without work for `idle_ns`, the longest idle first, then by tenants whose turn is over, the
- *   one that came in first before the others. Only tenants that hold memory on a card that is short are chosen. No tenant
- *   leaves unless all that leave make enough room. A tenant that did not leave when ordered, or does not answer, is skipped for
- *   `retry_ns`.
+ *   served first, and no other may overtake it on a card that it needs, unless the first would not fit even if all others left.
+ *   A queued tenant keeps all its cards from the tenants behind it, so no other tenant comes before it twice.
+ * - Tenants leave to make room in this order: tenants without work for `idle_ns`, the longest idle first, then tenants whose
+ *   turn is over, in the order in which they came in. Only tenants that hold memory on a card that is short are chosen. No
+ *   tenant leaves unless all that leave make enough room. A tenant that did not leave when ordered, or does not answer, is
+ *   skipped for `retry_ns`.
  * - A turn lasts so long that moving takes at most `move_part` of the time, by the measured cost of moves: slow moves and large
- *   tenants make long turns, so there is no thrashing. Among the tenants at work on the same cards, this is the turn of the one
- *   with the least weight. The others get longer turns in proportion to their weight, up to `weight_most` times. A turn begins
- *   when the tenant gets the last of what it waited for. An idle tenant stays for twice the time that its move takes.
- * - A tenant that is out and needs nothing comes back once its cards have had room for all that are out, and no queue, for as
- *   long as a turn. So it does not come back between two allocations of a tenant that still grows.
+ *   tenants make long turns, so there is no thrashing. Of the tenants at work on the same cards, the one with the least weight
+ *   gets this turn. The others get longer turns in proportion to their weight, up to `weight_most` times. A turn begins when
+ *   the tenant gets the last bytes that it waited for. An idle tenant stays for twice the time that its move takes.
+ * - A tenant that is out and needs nothing comes back once, for as long as a turn, its cards had no queue and had room for all
+ *   tenants that are out. So it does not come back between two allocations of a tenant that still grows.
  * - No tenant returns before there is room for all of it. The room is reserved from the order on. The exception is a tenant for
  *   which there can never be room: it may try, and then gets the error.
  *

@@ -4,8 +4,8 @@
  * if all earlier ones see no difference. If the whole chain sees none, the cards with the lowest indexes are chosen.
  *
  *   link      several cards: the highest sum of pairs' link scores (place_link_score())
- *   fragment  least fragmentation: a card in use costs nothing, a free card costs its links to the free cards that stay
- *   share     parts of cards: leaves the least that is of no use, then fits best
+ *   fragment  least fragmentation: a card in use costs nothing, a free card costs its links to cards that stay free
+ *   share     a part of a card: leaves the least remainder that is of no use, then fits best
  *   capacity  the most memory left afterwards
  *   balance   the least taken afterwards, of compute or memory, whichever is scarcer
  *   room      takes the least room from other kinds of requests (room.h), as the node's workload histogram knows them
