@@ -2,13 +2,13 @@
  * Room: how many more requests of each kind would still fit, and how much of that a placement takes. Requests of one kind are
  * equal. No I/O, no static data; thread safe.
  *
- * A placement costs, summed over all kinds, the number of requests for which there is no longer room, times the kind's price.
+ * The cost of a placement is a sum over all kinds: the number of requests that no longer fit, times the kind's price.
  * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce cards are kept for the
  * requests that can use nothing else: cards of one type, and nodes that are wholly free. The kinds, the room of a card or node
  * for each kind, and the prices are plain numbers.
  *
- * ("Beware of Fragmentation", USENIX ATC 2023, measures what the kinds cannot use. It has one price for all kinds, and counts
- * all that is left of a card as usable by a kind if one request of that kind fits.)
+ * ("Beware of Fragmentation", USENIX ATC 2023, measures the room that the kinds cannot use. It has one price for all kinds. If
+ * one request of a kind fits on a card, the paper counts all free room of the card as usable by that kind.)
  */
 #pragma once
 
@@ -70,6 +70,6 @@ double place_card_loss(const struct place_histogram *histogram, const struct pla
 struct place_card place_with_share(const struct place_card *card,
 				   const struct place_request *request);
 
-/* Writes for each card what a share of the request would take of the node's room. */
+/* Writes for each card how much of the node's room would be lost if this card got a share of the request. */
 void place_room_losses(const struct place_histogram *histogram, const struct place_node *node,
 		       const struct place_request *request, double ret[PLACE_MAX_CARDS]);

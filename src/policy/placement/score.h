@@ -9,5 +9,5 @@
 /* Scores a node's cards as they are: cards in use, compute used and memory used, each as a part of the whole. */
 double place_cards_score(const struct place_card *card, unsigned count);
 
-/* Scores the card with the request on it: slots, compute and memory, each by its weight. */
+/* Scores the card with the request on it: the used parts of slots, compute and memory, times the request's weights. */
 double place_card_score(const struct place_card *card, const struct place_request *request);

@@ -57,8 +57,8 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 }
 
 /*
- * Returns true if the card has the bytes that the item lacks, besides those that STARTING items may take. Also true if none of
- * the work on the card might end (freeze_policy.h: Room).
+ * Returns true if the card has the bytes that the item lacks, besides those that STARTING items may take. Also true if
+ * the card has no work that might end and free memory (freeze_policy.h: Room).
  */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,
@@ -119,7 +119,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_WAITING;
 }
 
-/* Returns the waiting item that comes next after `last` in the order (NULL: the first), or NULL. */
+/* Returns the waiting item that follows `last` in the order, or the first item if `last` is NULL. NULL: there is none. */
 static struct freeze_item *next_in_order(const struct freeze_config *config,
 					 struct freeze_item *const *items, size_t count,
 					 const struct freeze_item *last, uint64_t now_ns)

@@ -1,6 +1,6 @@
 /*
  * Which containers to freeze at the start of their GPU work, and in which order to thaw them. This is Algorithm 2 of Gil et
- * al. (docs/reference/seeds.md) for several cards, with the cases that the paper leaves open decided here.
+ * al. (docs/reference/seeds.md), extended to several cards and to cases that the paper leaves open.
  *
  *     start ---> ASKING --- room ---------------------------------> STARTING ---> SETTLED
  *       |          |                                                   ^   memory has not changed
@@ -8,20 +8,20 @@
  *       +--- room on a card, by figures read just now ------------------^
  *
  * - Room: an item, a container with GPU work, has room if a card that it may use has enough free bytes and no other item WAITS
- *   for that card. Enough is what the item lacks of `threshold_bytes`, plus what each item STARTING there still lacks. A card
- *   without any work that might end always has room, because no more memory will ever become free there. (So items that were
- *   noticed late, and are frozen while they hold memory, do not wait for each other.) An item that already has its threshold is
- *   not frozen.
+ *   for that card. Enough: the bytes that the item lacks of `threshold_bytes`, plus those that items STARTING there still lack.
+ *   A card without any work that might end always has room, because no more memory will ever become free there. (So items that
+ *   were noticed late, and are frozen while they hold memory, do not wait for each other.) An item that already holds
+ *   threshold_bytes is not frozen.
  * - ASKING: the cards' figures are too old. The item is frozen until they have been read, a few milliseconds, and then goes
  *   on if there is room.
- * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least faded use first, none overtaken for ever.
+ * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least recent use first, none overtaken for ever.
  *   The next item goes when none is STARTING on a card that both may use. An overdue item that does not fit keeps its cards
  *   from the items behind it.
  * - SETTLED items are never frozen, because the memory that they hold would be of no use to them.
  *
- * The guarantee: as long as no container needs more than threshold_bytes, or pauses for settle_ns before it has what it
- * needs, none of their allocations fails for want of memory. A container that may use several cards has this guarantee only
- * if it takes a card with room. The paper likewise assumes that any card will do.
+ * The guarantee: no allocation fails for want of memory, as long as no container needs more than threshold_bytes, or pauses
+ * for settle_ns before it holds all the memory that it needs. A container that may use several cards has this guarantee only if
+ * it takes a card with room. The paper likewise assumes that any card will do.
  *
  * Pure policy on plain data; times are arguments, of one clock.
  */
@@ -36,8 +36,8 @@
 #define FREEZE_MAX_CARDS 64
 /*
  * An item that was let go counts as SETTLED after FREEZE_EMPTY_SETTLES x settle_ns if it holds no memory, and after
- * FREEZE_SHORT_SETTLES x settle_ns if it holds less than half of the threshold (perhaps a context). Otherwise a program that
- * pauses for longer than settle_ns, as on a busy machine, could fail, because the next item was let go.
+ * FREEZE_SHORT_SETTLES x settle_ns if it holds less than half of the threshold (perhaps a context). After settle_ns alone, a
+ * program that only pauses, as on a busy machine, would count as SETTLED; the next item could then take its memory.
  */
 #define FREEZE_EMPTY_SETTLES 10
 #define FREEZE_SHORT_SETTLES 4
@@ -74,16 +74,16 @@ void freeze_note_memory(struct freeze_item *item, uint64_t held_bytes, uint64_t 
 
 /*
  * Sets the phase of `item`, unless it is past ASKING. freeze_is_held() then tells whether to freeze the item. `item` is one of
- * `items`, with `cards` and `key` set. Call when the item begins GPU work and, with `fresh`, when the figures of its cards were
- * read after that.
+ * `items`, with `cards` and `key` set. Call when the item begins GPU work. Call again, with `fresh`, once the figures of its
+ * cards have been read anew.
  */
 void freeze_start(const struct freeze_config *config, const struct freeze_card *cards,
 		  unsigned card_count, struct freeze_item *const *items, size_t count,
 		  struct freeze_item *item, bool fresh, uint64_t now_ns);
 
 /*
- * Notes settled items, and lets the next waiting item go and returns it. Call with fresh figures, again until it returns
- * NULL.
+ * Notes settled items. Lets the next waiting item go and returns it; NULL: none may go. Call with fresh figures, repeatedly
+ * until it returns NULL.
  */
 struct freeze_item *freeze_next(const struct freeze_config *config, const struct freeze_card *cards,
 				unsigned card_count, struct freeze_item *const *items, size_t count,

@@ -19,19 +19,19 @@ struct gpu_account_interval {
 	bool has_samples;             /* the driver reports samples at all */
 	bool has_sample; /* the driver reported a sample of this task since the last census */
 	double share;    /* use in the latest sample, 0 to 1 */
-	uint64_t gap_ns; /* time between that sample and the one before; 0: there was none before */
+	uint64_t gap_ns; /* time between the last two samples; 0: there was only one */
 };
 
 /*
  * Returns the share, 0 to 1, of each of `unlisted` tasks, which hold GPU memory but have no sample: the driver may leave out
  * busy processes. The card's use (`busy`), less the sum of the samples (`listed`) and what tenants were charged (`tenants`), is
- * divided equally; 0 if it is GPU_ACCOUNT_NOISE or less.
+ * divided equally. A remainder of GPU_ACCOUNT_NOISE or less counts as 0.
  */
 #define GPU_ACCOUNT_NOISE 0.1
 double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted);
 
 /*
- * Returns the GPU time of an interval. While censuses and samples follow each other, a sample stands for the time since the
- * previous one; after a pause, for GPU_ACCOUNT_SAMPLE_NS. Only the last sample of an interval is known.
+ * Returns the GPU time of an interval. Only the last sample of an interval is known. It stands for the time since the previous
+ * sample; after a pause of the censuses or samples, for GPU_ACCOUNT_SAMPLE_NS.
  */
 uint64_t gpu_account_ns(const struct gpu_account_interval *i);

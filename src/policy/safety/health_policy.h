@@ -51,7 +51,7 @@ int health_parse_ignored(const char *text, struct health_ignored *ret, struct er
 enum health_answer {
 	HEALTH_ANSWERED,
 	HEALTH_SAYS_LOST, /* the driver says that the card is gone */
-	HEALTH_FAILED,    /* the call failed otherwise */
+	HEALTH_FAILED,    /* the call failed for another reason */
 	HEALTH_SILENT,    /* the call has not returned for long */
 };
 
@@ -60,9 +60,9 @@ struct health {
 	bool is_bad; /* any of the four flags below */
 	bool has_fault, is_lost, is_failing, is_silent;
 	uint64_t since_ns; /* time of the last change of is_bad; 0: never */
-	double since_s;    /* the same, in seconds since 1970 */
+	double since_s;    /* since_ns as seconds since 1970 */
 	uint64_t fault_ns; /* time of the latest fault */
-	/* numbers of calls in a row that failed, and that the card answered */
+	/* how many calls in a row failed, and how many in a row the card answered */
 	unsigned failures, answers;
 	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };

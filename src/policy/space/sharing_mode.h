@@ -33,7 +33,7 @@ struct sharing_facts {
 	const char *namespace_name; /* Kubernetes namespace; "": none */
 	unsigned device_count;
 	double limit_pct;    /* cap on its one card */
-	unsigned sms;        /* SMs of that card or MIG instance; 0: unknown */
+	unsigned sms;        /* SMs of its one card or MIG instance; 0: unknown */
 	bool is_movable;     /* its memory may be moved off the card */
 	bool has_leases;     /* the arbiter's policy is lease */
 	const char *missing; /* why this machine cannot run MPS; NULL if it can */
@@ -67,8 +67,8 @@ struct space_known {
 };
 
 /*
- * Finds the group with this key. *ret_place is its index and *ret_number its number; if there is none, -1 and a free number on
- * its card. Returns -EPERM if a user names another user's group.
+ * Finds the group with this key. *ret_place is its index and *ret_number its number. If there is no such group, they are -1 and
+ * a number that is free on the card. Returns -EPERM if a user names another user's group.
  */
 int space_find(const struct space_known *list, size_t count, const struct space_key *key,
 	       int *ret_place, unsigned *ret_number, struct error *err);

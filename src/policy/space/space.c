@@ -4,7 +4,7 @@
 
 #define WINDOW_NS 250e6 /* time over which a share is measured */
 #define TOLERANCE 0.03  /* part of a guarantee; a smaller difference is not measurable */
-/* if more than this fraction of a member's recent work was never timed alone, its lengths count as unknown */
+/* if more than this fraction of a member's recent work was never timed alone, the work's lengths count as unknown */
 #define UNTRIED_MOST 0.1
 /* the speed of a member is averaged over about the last second of its work alone: while no other member ran */
 #define ALONE_FADE_NS 1e9
@@ -251,8 +251,8 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 }
 
 /*
- * Over one window (WINDOW_NS), paces fall in proportion to what the worst served member lacks of its guarantee, or rise in
- * proportion to what it has beyond.
+ * Over one window (WINDOW_NS), paces fall in proportion to what the worst served member lacks of its guarantee. If it has more
+ * than its guarantee, they rise in proportion to its excess.
  */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {

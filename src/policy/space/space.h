@@ -11,9 +11,9 @@
  *   below     a member is below if its share is measurably less than its guarantee. This needs its speed, and known lengths.
  *   pace      the most reported work that a member may begin per nanosecond, as a part of what it does alone on the whole card
  *
- * When a member is below, members above their guarantee get a pace: at first what they do now, then less and less until the
- * member below has its guarantee, and more again when it has more. No pace is less than a member's guarantee. Members with the
- * lowest priority are slowed first. A pace is kept while the member that it protects is idle.
+ * When a member is below, members above their guarantee get a pace: at first their present share, then less and less until the
+ * member below has its guarantee. When that member has more, the paces rise again. No pace is less than a member's guarantee.
+ * Members with the lowest priority are slowed first. A pace is kept while the member that it protects is idle.
  *
  * If no speed is known, no member is held: the group is plain MPS. All counters are reports of the tenants. The worst that a
  * false report can do is to slow other members down to their guarantees.
@@ -36,13 +36,13 @@
 
 /* One poll's observations of a member. */
 struct mps_client_observation {
-	bool is_counted; /* the library has counted what began since the last poll */
+	bool is_counted; /* the library has counted the work begun since the last poll */
 	bool is_alone;   /* no other member had work since the last poll */
 	bool works;      /* has work in flight, or a thread between the gate and the driver */
 	bool waits;      /* a thread is held at the gate */
 	bool is_barred;  /* paused or stopped, so may not run whatever is decided here */
 	/* monotonic; values that fall count as no progress */
-	uint64_t reported_work_ns; /* predicted length of the work that it began */
+	uint64_t reported_work_ns; /* predicted length of the work that the member began */
 	/* the part of reported_work_ns that was never timed while no other member worked */
 	uint64_t untried_ns;
 	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
@@ -57,14 +57,14 @@ struct space_rate {
 
 /* Initialize to all zeros. */
 struct mps_client {
-	/* set by the caller, as parts of the card while the group has it: */
+	/* set by the caller, as parts of the card during the group's lease: */
 	double guarantee; /* 0: none */
 	double least;     /* lower bound of its pace, above 0 */
 	double part;      /* part of the SMs that its processes can use; 0: all */
 	int priority;
 
 	/*
-	 * reported_work_ns, untried_ns and done_ns are of the last poll, so the next poll's counters can be compared with them
+	 * reported_work_ns, untried_ns and done_ns: values of the last poll, which the next poll compares with its counters
 	 */
 	bool is_counted;
 	uint64_t reported_work_ns, untried_ns, done_ns;

@@ -42,7 +42,7 @@ struct bind_status {
 	uint64_t left_ns; /* time until the binding fails */
 };
 /*
- * Tells for what a pod's binding waits. Returns false if the pod is not being bound. The strings are valid until the binder's
+ * Tells what a pod's binding waits for. Returns false if the pod is not being bound. The strings are valid until the binder's
  * next call.
  */
 bool bind_get_status(const struct binder *binder, const char *uid, struct bind_status *ret);

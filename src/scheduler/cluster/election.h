@@ -1,7 +1,7 @@
 /*
- * Leader election: decides a replica's next step from what it saw of the lease and its own clock. A lease expires after its
- * duration without a change, counted from when the replica saw the last change. A leader stops before that: its own time counts
- * from before its last renewal was sent.
+ * Leader election: decides a replica's next step from its own clock and the lease as it was last read. A lease expires after
+ * its duration without a change, counted from when the replica saw the last change. A leader stops before its lease can expire:
+ * it counts its deadline from the moment at which it sent the last renewal.
  *
  *     leader    sends renewal ---------- may act until + deadline --|  margin  |
  *     another              `-> sees it ------- may take it after + duration ---------|
@@ -44,7 +44,7 @@ struct election {
 	uint64_t changed_ns; /* when this replica last saw the lease change */
 	bool is_leader, is_stopping;
 	uint64_t renewed_ns; /* while is_leader: when the last successful write was sent */
-	/* Earliest time of the next step after one that failed; otherwise 0. */
+	/* After a failed write: earliest time of the next step. Otherwise 0. */
 	uint64_t next_ns;
 };
 

@@ -3,8 +3,8 @@
  * answered. Call from the client's thread.
  *
  * kube-scheduler filters a waiting pod again and again. The pod gets one event per reason, with a count, as by client-go's
- * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. All pods together get
- * at most RECORDER_PER_SECOND events about RECORDER_NODES nodes per second; further events are dropped.
+ * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. Per second,
+ * all pods together get at most RECORDER_PER_SECOND events, on at most RECORDER_NODES nodes. Further events are dropped.
  * Dropped events do no harm: kube-scheduler filters the pod again, and that call may cause the event.
  */
 #pragma once

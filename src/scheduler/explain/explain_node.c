@@ -138,8 +138,8 @@ json_t *explain_text(const char *text)
 /* ---- resources that a card lacks ---- */
 
 /*
- * The resources that other pods would have to free on a card. `parts` adds memory, compute and a missing slot (place for one
- * share), each as a fraction of the card's total; cards are compared by it.
+ * The resources that other pods would have to free on a card. `parts` is the sum of memory, compute and a missing slot
+ * (place for one share), each as a fraction of the card's total. Cards are compared by `parts`.
  */
 struct lack {
 	uint64_t memory_bytes;
@@ -199,8 +199,8 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /*
- * Returns, as JSON, what the node lacks, judged by the cards that lack least, as many of them as the request wants. NULL if the
- * node would not serve the request even without other pods.
+ * Returns, as JSON, what the node lacks. Counts only the cards that lack least, as many as the request wants. NULL if
+ * the node would not serve the request even without other pods.
  */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)
@@ -367,7 +367,7 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		return verdict(node, "without cards");
 	inventory = fit_visible_cards(&m->fit, &node->inventory, &view);
 	card = inventory->card;
-	/* fit_check() sets `picks` only if it places the pod's other containers first; add_why_not() reads it. */
+	/* add_why_not() reads `picks`, but fit_check() sets it only when it places the pod's other containers first. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, &node->inventory, &reasons)) {
 		json_t *why = why_left(m, node, pod);

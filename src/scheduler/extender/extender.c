@@ -73,7 +73,7 @@ int inventory_of_object(struct model *m, const json_t *node, struct inventory *r
 
 /* ---- prioritize ---- */
 
-/* Among nodes that lose the same room, prefer fuller ones by a term smaller than the value of any request. */
+/* Among nodes that lose the same room, prefer fuller ones. This weight is too small to outweigh the loss of one request. */
 #define TIE 1e-12
 
 /*

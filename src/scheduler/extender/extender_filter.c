@@ -224,9 +224,9 @@ static bool may_preempt(const struct filtering *f)
 }
 
 /*
- * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED, and nominates for the pod one
- * where evictions make room: the one whose most important victim has the lowest priority. Does nothing for an opportunistic
- * pod.
+ * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED, and nominates a node for
+ * the pod: of the nodes where evictions make room, the node whose most important victim has the lowest priority. Does nothing
+ * for an opportunistic pod.
  */
 static void nominate_node(struct filtering *f)
 {

@@ -12,7 +12,7 @@
 
 /* Why a pod may not use a node although it fits. %s is the gang for which the node is kept (backfill_reservation.h). */
 #define EXTENDER_RESERVED "is reserved for gang %.63s, which has waited long for room"
-/* The same for a node whose room is kept for one pod (model_nominated_pod()): %s/%s are that pod's namespace and name. */
+/* Why a pod may not use a node whose room is kept for another pod, %s/%s: namespace and name (model_nominated_pod()). */
 #define EXTENDER_NOMINATED "is reserved for pod %.63s/%.128s, for which other pods are evicted"
 
 #define GANG_TEXT_MAX 512
@@ -43,15 +43,15 @@ int extender_gang_check(struct model *model, const struct model_pod *pod, const 
 			struct error *err);
 
 /*
- * Writes why an unbound pod waits for its gang, from the last search for room. Returns false if the gang is not what it waits
- * for.
+ * Writes why an unbound pod waits for its gang, from the last search for room. Returns false if the pod waits for something
+ * else.
  */
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
 /*
  * Whether evictions for this pod may help; always true outside gangs. If room is searched for the gang as a whole, evictions
- * help only if all pods of the gang would have room without the pods below `priority` and (unless this pod is one) the
- * opportunistic pods.
+ * help only if all pods of the gang would have room without the pods below `priority` and, unless this pod is opportunistic,
+ * without the opportunistic pods.
  */
 bool extender_gang_may_preempt(struct model *model, const struct extender_call *call,
 			       int32_t priority);

@@ -8,9 +8,7 @@
 #include "base/text.h"
 #include "scheduler/util/json_quote.h"
 
-/*
- * filter_answer_add_reason() looks for an equal text among this many of the newest: nodes often alternate between a few texts.
- */
+/* filter_answer_add_reason() looks for an equal text among this many of the newest texts, because nodes often share a few. */
 #define LOOKED_BACK 4
 #define ROOM_FIRST 16
 

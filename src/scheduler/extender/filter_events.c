@@ -61,7 +61,7 @@ static const char *skip_count(const char *part)
 	return cards && all && *reason == ' ' ? reason + 1 : NULL;
 }
 
-/* Counts a node's reasons. A text with counts may have several; any other text is one. */
+/* Counts a node's reasons. A text with counts may have several reasons; any other text is one reason. */
 static void add_text(struct kinds *kinds, const char *node, const char *text)
 {
 	kinds->nodes++;

@@ -12,7 +12,7 @@
 #define SCORE_OF_NVLINK 100
 #define SCORE_OF_LEVEL 10
 
-/* ---- whether one part (the request of one container) fits, without regard to the others ---- */
+/* ---- whether one part (the request of one container) fits, without regard to other parts ---- */
 
 static bool quota_depends_on_card(const struct fit *fit)
 {
@@ -33,8 +33,8 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 }
 
 /*
- * Whether enough cards serve the part. If not, reason[i] says why card i does not, even for cards that alone would serve the
- * part.
+ * Whether enough cards serve the part. If not, reason[i] says why card i does not serve it or, if card i does, that too few
+ * other cards do.
  */
 static bool check_part(struct fit *fit, const struct inventory *inventory,
 		       const struct place_card *card, const struct request_part *part,
@@ -140,7 +140,7 @@ static unsigned rank_by_need(const struct place_card *card, const unsigned *foun
 }
 
 /*
- * Picks the first cards that serve the part or, if the quota depends on the cards, those that use least of it. Faster than
+ * Picks the first cards that serve the part or, if the quota depends on the cards, those that use the least quota. Faster than
  * place_part(), and a fallback where the policy's best cards would leave none for the next part. Returns false for a part with
  * NUMA binding.
  */
@@ -384,8 +384,8 @@ void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 }
 
 /*
- * Returns true if at least as many cards serve every part as all parts want in sum: then any choice works, and fit->serves is
- * incomplete. Returns false otherwise, and for NUMA binding; then fit->serves is set.
+ * Returns true if there are enough cards for all parts together, and each of them serves every part. Then any choice works, and
+ * fit->serves is incomplete. Returns false otherwise, and for NUMA binding; then fit->serves is set.
  */
 static bool find_serving_cards(struct fit *fit, const struct inventory *inventory)
 {
@@ -414,7 +414,7 @@ static bool find_serving_cards(struct fit *fit, const struct inventory *inventor
 
 /*
  * Whether all parts fit together. If even the cards that use least of the quota exceed it, no cards fit, so place_part() is not
- * tried. (With init containers it is: they may share cards.)
+ * tried. (It is tried with init containers, because they may share cards.)
  */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {

@@ -80,7 +80,7 @@ void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram)
  */
 const struct inventory *fit_visible_cards(struct fit *fit, const struct inventory *inventory,
 					  struct inventory *ret);
-/* Returns the figures from which the compute of card i that is free for an opportunistic pod is computed. */
+/* Returns the figures of card i that determine how much compute is free for an opportunistic pod. */
 struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 						 const struct inventory *inventory, unsigned i);
 
@@ -91,7 +91,7 @@ struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *part);
-/* Returns whether card i may serve a share of this part as far as memory and compute are not concerned. `card`: as above. */
+/* Returns whether card i passes those checks of fit_check_card() that place_check_card() does not make. */
 bool fit_may_serve(struct fit *fit, const struct inventory *inventory,
 		   const struct place_card *card, unsigned i, const struct place_request *part);
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define MPCT 1000
-/* cap on the compute counted as used of a GPU, so that its thousandths of a percent fit in 32 bits */
+/* cap on the used compute of a GPU, so that it fits in 32 bits when counted in thousandths of a percent */
 #define CORES_MOST_PCT 100000u
 /* The mode of a GPU on which HAMi's device plugin makes MIG instances on demand. allot-scheduler assigns no such GPU. */
 #define MODE_DYNAMIC "mig"

@@ -81,7 +81,7 @@ size_t gang_place(const struct gang_trial *trial, size_t count, size_t needed,
 
 /*
  * Returns how long a gang must leave its room to others after its reservations expired before all its pods reached bind. The
- * first pause is one to two times `hold_ns`; each further failure in a row doubles it, up to 16 times. `failures` is at least
- * 1. `salt` differs between gangs, so that two of them do not retry together.
+ * first pause is one to two times `hold_ns`; each further failure in a row doubles it, up to a factor of 16. `failures` is at
+ * least 1. `salt` differs between gangs, so that two of them do not retry together.
  */
 uint64_t gang_backoff_ns(unsigned failures, uint64_t hold_ns, uint32_t salt);

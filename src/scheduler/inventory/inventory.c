@@ -58,7 +58,7 @@ static void raise_to(struct demand *to, const struct demand *least)
 								  : least->borrowed_pct;
 }
 
-/* Returns what the shares are charged on one card. `from` is the first share of that card. */
+/* Returns what one card is charged for the shares. `from` is the first share of that card. */
 static struct demand demand_of(const struct inventory_shares *shares, unsigned from)
 {
 	struct demand lasting = { 0 }, peak = { 0 }, init = { 0 };

@@ -173,7 +173,7 @@ static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct gang_search *s = data;
 	const struct gang_rank *a = s->placement[i].member, *b = s->placement[k].member;
-	/* A pod with a charge of its own can use that room and no other pod can, so it is like no other. */
+	/* A charged pod is like no other pod, because only this pod can use the room that it is charged. */
 	return !a->pod->charged && !b->pod->charged && candidates_of(s, i) == candidates_of(s, k) &&
 	       a->source == b->source;
 }

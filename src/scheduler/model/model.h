@@ -139,11 +139,11 @@ void model_each_quota(const struct model *model,
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
 	bool is_displaced; /* makes room for another pod; false: too little compute on `card` */
-	bool is_preempted; /* not opportunistic, but of lower priority than the other pod */
-	const char *for_namespace, *for_pod; /* the other pod, if is_displaced */
+	bool is_preempted; /* not opportunistic, but of lower priority than `for_pod` */
+	const char *for_namespace, *for_pod; /* the pod that needs the room, if is_displaced */
 	const char *card;
-	/* `card` and the next two are set only if not is_displaced. */
-	unsigned used_pct;      /* compute of `card` that other pods than opportunistic ones use */
+	/* `card`, used_pct and requested_pct are set only if not is_displaced. */
+	unsigned used_pct;      /* compute of `card` in use by pods that are not opportunistic */
 	unsigned requested_pct; /* compute of `card` that all opportunistic pods requested */
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
@@ -174,7 +174,7 @@ void model_cooldown_retry(struct model *model, const char *node);
 struct model_counts {
 	size_t nodes;          /* nodes that have cards */
 	size_t nodes_rejected; /* nodes whose description of their cards was rejected */
-	/* pods: that have cards; pods_waiting: that have none and are not bound; reservations: pods with one */
+	/* pods: those with cards; pods_waiting: unbound pods without cards; reservations: pods with a reservation */
 	size_t cards, pods, pods_waiting, reservations;
 	size_t gangs_waiting; /* gangs of known size, with no pod bound or being bound */
 	size_t gangs_placed; /* gangs of which as many pods as their size are bound or need no card */

@@ -1,4 +1,4 @@
-/* Decides when a gang's bindings begin: once bind calls for as many pods as its size wait. */
+/* Decides when a gang's bindings begin: when enough pods for the gang's size have a waiting bind call. */
 #include <stdio.h>
 
 #include "scheduler/model/model_gang.h"

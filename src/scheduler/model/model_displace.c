@@ -1,7 +1,7 @@
 /*
- * Makes room for a pod that fits no node, by evictions of other pods: of opportunistic ones (opportunistic.h), or of lower
- * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node for the
- * pod, because only that call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still
+ * Makes room for a pod that fits no node: evicts pods that are opportunistic (opportunistic.h) or have a lower priority.
+ * (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node for the pod,
+ * because only that call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still
  * waits. The room is kept from pods that do not outrank the nominated pod, until that pod is placed or NOMINATION_MAX_NS have
  * passed since the first eviction.
  */
@@ -206,8 +206,9 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 }
 
 /*
- * Names up to `most` victims that the pod still needs, and returns their number; the next call names the others. If there are
- * more and other pods' victims were named before, names none and sets *ret_waits: the next call may name all at once.
+ * Names up to `most` victims to evict for the pod, and returns their number; the next call names the others. If there are more
+ * than `most`, and victims for other pods were named before (!is_first), names none and sets *ret_waits: the next call of
+ * model_take_displaced() may name all at once.
  */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most, bool is_first, bool *ret_waits)

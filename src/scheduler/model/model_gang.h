@@ -45,10 +45,10 @@ struct gang {
 	 */
 	uint64_t no_room_since_ns;
 	/* The last search for room that failed. It would fail again until something changes. */
-	uint64_t failed_at; /* the model's `capacity_epoch` + 1 at that time; 0: none failed */
-	/* nodes of that search, owned by a member; valid while failed_at is set */
+	uint64_t failed_at; /* the model's `capacity_epoch` + 1 when the search failed; 0: none */
+	/* nodes of the failed search, owned by a member; valid while failed_at is set */
 	const json_t *failed_candidates;
-	unsigned failed_fits; /* number of pods that found room */
+	unsigned failed_fits; /* number of pods for which the failed search found room */
 	uint16_t name_at;     /* offset of the name in `text`, which is "namespace/name" */
 	char text[];
 };

@@ -31,7 +31,7 @@ struct model_node {
 	uint64_t filtered_in; /* the last filter call with this node, numbered by model.filters */
 	char *cards_error; /* why the description of the node's cards was rejected; NULL if it was accepted */
 	const struct model_pod
-		*nominated_pod; /* evictions make room on this node for that pod; NULL if none */
+		*nominated_pod; /* the pod for which evictions make room here; NULL if none */
 	bool exists, is_listed;
 	bool is_reserved;       /* kept for the gang with the backfill reservation */
 	bool is_cooldown_dirty; /* the annotation of its cooldowns (cooldown.h) must be written */
@@ -94,7 +94,7 @@ struct model_pod {
 	/* node where evictions would make room for the pod; a reference; NULL if none */
 	struct model_node *nominated_node;
 	uint64_t nominated_ns;
-	uint64_t room_kept_ns; /* when that node's room was first kept for the pod */
+	uint64_t room_kept_ns; /* when room on nominated_node was first kept for the pod */
 	/* for nominated_node: pods of lower priority may be evicted too, not just opportunistic ones */
 	bool may_preempt;
 	bool is_bound, is_terminating, is_listed;

@@ -35,7 +35,7 @@ void model_set_unschedulable(struct model *m, const char *uid, bool is_unschedul
 		pod->unschedulable_at = is_unschedulable ? m->capacity_epoch + 1 : 0;
 }
 
-/* Whether no filter call has rejected the pod, or no room became free since the last rejection. */
+/* Returns false if a filter call has rejected the pod and room became free after that: then the pod may fit now. */
 static bool is_rejection_current(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->unschedulable_at || pod->unschedulable_at > m->capacity_epoch;

@@ -225,7 +225,7 @@ struct trial {
 	struct model *model;
 	const struct inventory *inventory;
 	const struct place_card *card; /* the cards with the shares placed so far */
-	/* how many requests of each kind these cards would serve */
+	/* how many requests of each kind the cards in `card` would serve */
 	const struct place_tally *tally;
 	double loss; /* value of the room that the shares placed so far take */
 };
