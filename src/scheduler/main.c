@@ -1,4 +1,4 @@
-/* Starts and stops the parts of allot-scheduler in order; between, the event loop runs them. */
+/* Starts and stops the parts of allot-scheduler in order. In between, the event loop runs them. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>

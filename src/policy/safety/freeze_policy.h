@@ -93,7 +93,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card,
 			       struct freeze_item *const *items, size_t count);
 
-/* Lets the item go out of order: a user asked for it, or it cannot be frozen. */
+/* Lets the item go before its turn: a user asked for that, or the item cannot be frozen. */
 void freeze_resume(struct freeze_item *item, uint64_t now_ns);
 
 /* Call when all GPU work of the item has ended. */

@@ -82,7 +82,7 @@ struct violation_case {
 	enum on_violation wanted;
 	bool is_pardoned;           /* a user has permitted the process to go on */
 	bool is_untouchable;        /* this daemon, one of its ancestors, or process 1 */
-	bool has_own_container;     /* its container is used by its tenant only, and can be frozen */
+	bool has_own_container;     /* its container is used only by its tenant and can be frozen */
 	bool is_frozen, is_stopped; /* frozen or stopped by this daemon, and still so */
 	bool is_terminated;
 	uint64_t terminated_ns;

@@ -92,13 +92,13 @@ struct mps_client {
 	double credit_ns; /* reported work that it may begin; negative if it began too much */
 };
 
-/* Records one poll at now_ns. dt_ns: time since the last poll in which the group could run. */
+/* Records one poll at now_ns. dt_ns: time since the last poll; 0 if the group could not run. */
 void mps_client_observe(struct mps_client *member, const struct mps_client_observation *seen,
 			uint64_t now_ns, uint64_t dt_ns);
 bool mps_client_is_known(const struct mps_client *member);
 /* Returns the member's reported work per nanosecond while no other member runs; 1 until known. */
 double mps_client_speed(const struct mps_client *member);
-/* Returns the part of the card that the member has, by its speed; 0: not measured. */
+/* Returns the member's share of the card, computed from its speed; 0: not measured. */
 double mps_client_share(const struct mps_client *member);
 /* Returns true if measuring the member alone would still teach something new. */
 bool mps_client_learns(const struct mps_client *member);

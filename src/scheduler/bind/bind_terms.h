@@ -15,7 +15,7 @@ struct bind_terms {
 	/* longest time of a binding, including its wait for the lock; default BIND_LIMIT_NS */
 	uint64_t limit_ns;
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
-	unsigned at_once;      /* most nodes with calls under way; default BIND_AT_ONCE */
+	unsigned at_once;      /* how many nodes may have calls under way; default BIND_AT_ONCE */
 	/*
 	 * Called before each write; NULL: always true. Returns false if another replica leads; then the job makes no more
 	 * writes and undoes none.

@@ -24,8 +24,8 @@
 #include "scheduler/model/model_inside.h"
 
 #define ADVANCE_NS NSEC_PER_SEC
-#define REQUEUE_MAX 32       /* most waiting pods that are annotated per second */
-#define UNSIZED_MOST 32      /* most gangs without a size that are logged per second */
+#define REQUEUE_MAX 32       /* limit of waiting pods that are annotated per second */
+#define UNSIZED_MOST 32      /* limit of gangs without a size that are logged per second */
 #define REQUEUE_PATH_MAX 600 /* names in Kubernetes have at most 63 and 253 bytes */
 
 struct cluster {

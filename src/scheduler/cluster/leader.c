@@ -250,7 +250,7 @@ static void run_step(struct leader *l)
 		step = election_next(e, now_ns(), &when_ns);
 	report_change(l);
 	if (step == ELECTION_OVER) {
-		/* Use an alarm: this function may run inside a callback of the watch or call that end_release() frees. */
+		/* Use an alarm, because end_release() frees the watch and the call, whose callback may be running now. */
 		if (l->is_releasing)
 			alarm_set(kube_client_reactor(l->terms.client), &l->give_up, 0);
 		return;

@@ -17,7 +17,7 @@
 #include "scheduler/util/token_bucket.h"
 #include "scheduler/util/string_map.h"
 
-/* most filter answers that wait for their events to be written; further answers get no event */
+/* how many filter answers may wait for their events to be written; further answers get no event */
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* events per pod, one per reason; further reasons get none */
 

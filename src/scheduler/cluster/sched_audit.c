@@ -13,7 +13,7 @@
 #define OWN "scheduler" /* the actor in a record: the scheduler, by its own rules */
 /* the actor in a record: kube-scheduler, or another client of the extender */
 #define ASKED "extender"
-/* Most nodes in a record: kube-scheduler asks about many nodes and uses one. */
+/* Limit of nodes in a record: kube-scheduler asks about many nodes and uses one. */
 #define NODES_MOST 16
 #define COUNTER "allot_scheduler_audit_lines_lost_total"
 

@@ -11,7 +11,7 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define SECOND_NS UINT64_C(1000000000)
-/* most types of cards that are listed; a cluster has a handful, and cards of further types are left out */
+/* limit of card types that are listed: a cluster has a handful. Cards of further types are left out. */
 #define TYPES_MAX 32
 
 /* Casts away const; string_map_each() changes nothing if the callback does not. */

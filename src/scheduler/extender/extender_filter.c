@@ -209,7 +209,7 @@ static void judge_all(struct filtering *f)
 
 /* ---- evictions that would make room ---- */
 
-#define DISPLACE_NODES_MOST 64 /* most nodes that nominate_node() examines per call */
+#define DISPLACE_NODES_MOST 64 /* limit of nodes that nominate_node() examines per call */
 
 /*
  * Whether pods of lower priority may be evicted for this pod. Always false for a gang's pod: the whole gang needs room, so the

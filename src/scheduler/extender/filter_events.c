@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define KINDS_KEPT \
-	24 /* most reasons that are counted, enough for HAMi's and some of allot's; others get no event */
+	24 /* limit of reasons, enough for HAMi's and some of allot's; others get no event */
 #define COUNT_DIGITS "0123456789"
 
 /* ---- reasons and their nodes ---- */

@@ -32,7 +32,7 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 /* Sets the part whose cards fit_quota_refuses() checks from now on. */
 void fit_quota_set_part(struct fit_quota *quota, const struct request_part *part);
 
-/* Returns what a share counts against a quota. */
+/* Returns the amounts by which a share uses up a quota. */
 struct quota_amounts fit_quota_of(const struct place_need *need);
 
 /* Whether the quota excludes this card, whatever the pod's other cards are. */

@@ -49,7 +49,7 @@ enum gang_verdict gang_judge(const struct gang_counts *counts);
 unsigned gang_count_committed(const struct gang_counts *counts);
 /* Returns the gang's size less gang_count_committed(): how many pods need room, or have room that may still be taken back. */
 unsigned gang_count_to_place(const struct gang_counts *counts);
-/* Whether a pod is bound or being bound; then the other pods' reservations are not dropped all together any more. */
+/* Whether a pod is bound or being bound. From then on, the other pods' reservations are no longer dropped together. */
 bool gang_has_begun(const struct gang_counts *counts);
 /* Whether the pods in state GANG_WAITS_TO_BIND may be bound now. */
 bool gang_may_bind(const struct gang_counts *counts);

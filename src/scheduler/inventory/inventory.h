@@ -93,7 +93,7 @@ struct inventory_share {
 	uint8_t borrowed_pct;
 };
 
-#define INVENTORY_SHARES_MAX 512 /* most shares of one pod */
+#define INVENTORY_SHARES_MAX 512 /* limit of shares of one pod */
 
 struct inventory_shares {
 	/* The pod's shares cannot be read: while they are charged, no card of the node is assigned. */

@@ -21,10 +21,7 @@ struct model;
 
 struct model_terms {
 	struct request_terms request;
-	/*
-	 * how long a reservation lasts; the shares in the annotations of a pod that is not bound count as long. 0: 300 s, as in
-	 * HAMi
-	 */
+	/* how long a reservation lasts, and how long an unbound pod's annotated shares count; 0: 300 s, as in HAMi */
 	uint64_t hold_ns;
 	/* how long a gang waits before it gets a backfill reservation (backfill_reservation.h); 0: no gang gets one */
 	uint64_t gang_patience_ns;
@@ -177,7 +174,7 @@ struct model_counts {
 	/* pods: those with cards; pods_waiting: unbound pods without cards; reservations: pods with a reservation */
 	size_t cards, pods, pods_waiting, reservations;
 	size_t gangs_waiting; /* gangs of known size, with no pod bound or being bound */
-	size_t gangs_placed; /* gangs of which as many pods as their size are bound or need no card */
+	size_t gangs_placed;  /* gangs whose size is met by pods that are bound or need no card */
 };
 struct model_counts model_counts(const struct model *model);
 
