@@ -7,17 +7,17 @@
 #include "policy/placement/place_node.h"
 
 struct place_group {
-	enum place_level level; /* the longest path between two of its cards */
-	int parent;             /* index of the group around this one; -1 for the whole node */
+	enum place_level level; /* the longest path between two cards of the group */
+	int parent;             /* index of the group around this group; -1 for the whole node */
 	uint64_t cards;         /* bit i: card i is in the group */
-	bool numa_known;        /* all its cards are known to be of one NUMA node */
+	bool numa_known;        /* all cards of the group are known to be of one NUMA node */
 	unsigned numa;
 };
 
 /* A group has two cards or more and fewer than its parent, so there are fewer groups than cards. */
 struct place_tree {
 	unsigned count;
-	/* each after its parent; the first is the whole node */
+	/* each group comes after its parent; the first group is the whole node */
 	struct place_group group[PLACE_MAX_CARDS];
 };
 

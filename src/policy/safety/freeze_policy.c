@@ -156,10 +156,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 	uint64_t taken = cards_of(items, count, FREEZE_STARTING);
 	struct freeze_item *x = NULL;
 	while ((x = next_in_order(config, items, count, x, now_ns))) {
-		/*
-		 * Only one item starts per card at a time, because it is unknown which of its cards a starting item will
-		 * use.
-		 */
+		/* Only one item starts per card at a time, because a starting item may use any of its cards. */
 		bool may = !(x->cards & taken) &&
 			   roomy(config, cards, card_count, items, count, x, x->cards);
 		if (may) {

@@ -44,7 +44,7 @@ struct violation_signs {
 	const struct tenant *by_mount;
 	/* the process is in or below a container that only this tenant uses */
 	const struct tenant *by_container;
-	/* its environment names the tenant's socket, and it runs as the tenant's user */
+	/* the process's environment names the tenant's socket, and the process runs as the tenant's user */
 	const struct tenant *by_environment;
 };
 /* Returns the tenant of the first sign in this order, or NULL. *ret_how says in words which sign it was. */
@@ -73,7 +73,7 @@ bool violation_confirm(struct violation_track *track, const struct violation_evi
 
 enum violation_step {
 	VIOLATION_LEAVE,
-	VIOLATION_FREEZE, /* freeze the cgroup of its container */
+	VIOLATION_FREEZE, /* freeze the cgroup of the process's container */
 	VIOLATION_STOP,   /* send SIGSTOP */
 	VIOLATION_TERM,
 	VIOLATION_KILL,
@@ -82,7 +82,7 @@ struct violation_case {
 	enum on_violation wanted;
 	bool is_pardoned;           /* a user has permitted the process to go on */
 	bool is_untouchable;        /* this daemon, one of its ancestors, or process 1 */
-	bool has_own_container;     /* its container is used only by its tenant and can be frozen */
+	bool has_own_container;     /* the container is used only by its tenant and can be frozen */
 	bool is_frozen, is_stopped; /* frozen or stopped by this daemon, and still so */
 	bool is_terminated;
 	uint64_t terminated_ns;

@@ -32,9 +32,9 @@ struct sharing_facts {
 	uid_t uid;
 	const char *namespace_name; /* Kubernetes namespace; "": none */
 	unsigned device_count;
-	double limit_pct;    /* cap on its one card */
-	unsigned sms;        /* SMs of its one card or MIG instance; 0: unknown */
-	bool is_movable;     /* its memory may be moved off the card */
+	double limit_pct;    /* the tenant's cap on its one card */
+	unsigned sms;        /* SMs of the tenant's card or MIG instance; 0: unknown */
+	bool is_movable;     /* the tenant's memory may be moved off the card */
 	bool has_leases;     /* the arbiter's policy is lease */
 	const char *missing; /* why this machine cannot run MPS; NULL if it can */
 };

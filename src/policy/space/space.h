@@ -59,8 +59,8 @@ struct space_rate {
 struct mps_client {
 	/* set by the caller, as parts of the card during the group's lease: */
 	double guarantee; /* 0: none */
-	double least;     /* lower bound of its pace, above 0 */
-	double part;      /* part of the SMs that its processes can use; 0: all */
+	double least;     /* lower bound of the member's pace, above 0 */
+	double part;      /* part of the SMs that the member's processes can use; 0: all */
 	int priority;
 
 	/*
@@ -72,24 +72,24 @@ struct mps_client {
 	bool is_present;
 	/* reported work begun lately, and its untried part; both fade */
 	double begun_ns, begun_untried_ns;
-	/* the lengths of almost all of its launches have been timed */
+	/* the lengths of almost all of the member's launches have been timed */
 	bool is_learned;
 	/* work that ended while no other member worked; decays, but not while others are present */
 	struct space_rate alone;
-	double alone_ns;          /* total time for which it was measured alone */
-	bool has_ended_alone;     /* some of its work ended after it became alone */
-	struct space_rate window; /* work that ended while it had work or was held; fades */
+	double alone_ns;          /* total time for which the member was measured alone */
+	bool has_ended_alone;     /* some work ended after the member became alone */
+	struct space_rate window; /* work that ended while the member had work or was held; fades */
 	double alone_pending_ns,
-		window_pending_ns; /* busy_ns and wanted_ns since its work last ended */
+		window_pending_ns; /* busy_ns and wanted_ns since the member's work last ended */
 	/* work that ended since the last poll, as the time that this work takes alone on the whole card */
 	double work_ns;
 
 	/* results of space_set_paces(): */
 	bool is_below;
-	bool needs_pace;  /* was below its guarantee, so other members are slowed for it */
+	bool needs_pace;  /* the member was below its guarantee, so others are slowed for it */
 	double pace;      /* part of the card; 0: unlimited */
 	bool is_held;     /* the pace is in force now */
-	double credit_ns; /* reported work that it may begin; negative if it began too much */
+	double credit_ns; /* reported work that the member may begin; negative: it began too much */
 };
 
 /* Records one poll at now_ns. dt_ns: time since the last poll; 0 if the group could not run. */

@@ -18,7 +18,7 @@
 #define PATH_MAX_BYTES 600
 #define WHY_MAX 400
 #define STATUS_NOT_FOUND 404
-#define STATUS_CONFLICT 409 /* another pod has this name now */
+#define STATUS_CONFLICT 409 /* a new pod has the evicted pod's name */
 #define STATUS_BUDGET 429
 
 struct eviction {

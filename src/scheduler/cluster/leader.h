@@ -15,7 +15,7 @@ struct leader;
 struct leader_terms {
 	struct kube_client *client;
 	const char *in_namespace,
-		*name; /* name of the Lease; this, the namespace and the identity are kept, not copied */
+		*name; /* name of the Lease; name, namespace and identity are kept, not copied */
 	struct election_terms election;
 	/*
 	 * Called when this replica begins or ceases to lead. When it ceases, the callback must stop all work that would

@@ -33,7 +33,7 @@ char *extender_prioritize(struct model *model, const struct call_args *args);
 
 /*
  * Returns the nodes where evictions would make room for the pod, with victims: those that kube-scheduler chose for its own
- * reasons, and as few further pods as needed, opportunistic ones or of lower priority.
+ * reasons, and as few further pods as needed, opportunistic or of lower priority.
  */
 json_t *extender_preempt(struct model *model, const json_t *args);
 

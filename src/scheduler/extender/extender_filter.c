@@ -27,7 +27,7 @@ struct filtering {
 	struct model *model;
 	const struct extender_call *call;
 	struct filter_answer *answer;
-	struct gang_answer gang; /* the gang's answer, if the pod is in one */
+	struct gang_answer gang; /* the gang's answer, if the pod is in a gang */
 	json_t *others;          /* names in the call that the model does not know */
 	bool failed;             /* memory ran out for the answer */
 	struct kept_text kept[TEXTS_KEPT];

@@ -41,7 +41,7 @@ struct filter_answer *filter_answer_get(struct filter_answer *answer);
 void filter_answer_put(struct filter_answer *answer); /* `answer` may be NULL */
 
 /*
- * Adds a reason, or finds an equal text among the newest; writes the index of the reason to *ret_reason. Returns 0 or -ENOMEM.
+ * Adds a reason, or finds an equal text among the newest ones; writes the reason's index to *ret_reason. Returns 0 or -ENOMEM.
  */
 int filter_answer_add_reason(struct filter_answer *answer, const char *text, uint32_t *ret_reason);
 /* Returns a reason's text, valid until the next filter_answer_add_reason(). */

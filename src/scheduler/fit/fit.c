@@ -314,8 +314,8 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 
 /*
  * Whether two containers that run together fit; needs fit->serves. A card serves one part only, either part but not both at
- * once, or both at once (fit->both). Each part first takes cards that serve only this part, and those in fit->both. Any missing
- * ones must come from the cards that serve either. If these suffice, pick_scarce() finds a solution.
+ * once, or both at once (fit->both). Each part first takes cards that serve only this part, and those in fit->both. Missing
+ * cards must come from the cards that serve either part. If these suffice, pick_scarce() finds a solution.
  */
 static bool check_pair(struct fit *fit, const struct inventory *inventory)
 {

@@ -38,7 +38,7 @@ struct fit {
 	uint64_t now_ns;
 	const struct request *request;
 	struct fit_memo types, modes;
-	/* type and mode of the card that was checked last: the next card mostly has the same ones */
+	/* type and mode of the card that was checked last: the next card mostly has the same type and mode */
 	const char *type, *mode;
 	bool is_wanted; /* the answer for `type` and `mode`; invalid while `type` is NULL */
 	struct fit_quota quota;
@@ -102,8 +102,8 @@ struct fit_reasons {
 };
 
 /*
- * Whether the request fits; one without parts always does. If it does not fit, *ret has the reasons; otherwise *ret means
- * nothing.
+ * Whether the request fits. A request without parts always fits. If it does not fit, *ret has the reasons; otherwise *ret
+ * means nothing.
  */
 bool fit_check(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret);
 

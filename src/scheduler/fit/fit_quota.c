@@ -16,7 +16,7 @@ static bool is_fixed(const struct request_part *part)
 	return part->place.memory == PLACE_MEMORY_BYTES && !place_needs_whole_card(&part->place);
 }
 
-/* Returns a lower bound of what one share of the part uses; the exact amount if is_fixed(). */
+/* Returns a lower bound of the amounts that one share of the part uses; the exact amounts if is_fixed(). */
 static struct quota_amounts least_of(const struct request_part *part)
 {
 	const struct place_request *r = &part->place;

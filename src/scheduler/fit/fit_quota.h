@@ -1,5 +1,5 @@
 /*
- * Decides whether a pod's shares would exceed what is left of its namespace's quota. Often the request alone decides. The cards
+ * Decides whether a pod's shares would exceed the remaining quota of its namespace. Often the request alone decides. The cards
  * matter in three cases: memory in percent, whole cards, and init containers, which may share cards with other containers. No
  * I/O. Internal to fit.c.
  */
@@ -17,8 +17,8 @@ enum fit_quota_state {
 struct fit_quota {
 	enum fit_quota_state state;
 	bool is_beyond;   /* exceeds the whole quota: would not fit even if all other pods ended */
-	bool has_init;    /* has init containers, which may share cards with others */
-	bool is_exceeded; /* cards were found, but exceed the quota together */
+	bool has_init;    /* has init containers, which may share cards with other containers */
+	bool is_exceeded; /* cards were found, but together they exceed the quota */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound of what all parts that run together use */
 	/* lower bound of what the pod uses besides one share of the part that fit_quota_set_part() named */

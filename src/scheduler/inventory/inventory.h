@@ -104,7 +104,7 @@ struct inventory_shares {
 
 /*
  * Makes the shares that a pod is charged. stage[i] is the stage of container i (enum inventory_stage), for the first
- * `containers` of them; the others are INVENTORY_APP. Returns 0, -EINVAL if there are too many shares, or -ENOMEM.
+ * `containers` containers; further ones are INVENTORY_APP. Returns 0, -EINVAL if there are too many shares, or -ENOMEM.
  */
 int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, size_t containers,
 			  struct string_map *strings, struct inventory_shares *ret,

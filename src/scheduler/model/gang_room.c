@@ -253,9 +253,9 @@ size_t gang_room_reserve(struct model *m, struct gang *gang, const struct gang_r
 /* ---- whether there would be room if other pods were gone ---- */
 
 struct removal {
-	int32_t priority;        /* only pods below this priority */
-	bool with_opportunistic; /* and opportunistic pods, whatever their priority */
-	bool is_lone;            /* only pods outside gangs */
+	int32_t priority;        /* remove only pods below this priority */
+	bool with_opportunistic; /* also remove opportunistic pods, whatever their priority */
+	bool is_lone;            /* remove only pods outside gangs */
 	/* The removed pods, linked through `next`, which is unused while a pod is not charged to a node. */
 	struct model_pod *removed;
 };

@@ -71,8 +71,8 @@ void model_advance(struct model *model, uint64_t now_ns);
 void model_set_wall(struct model *model, int64_t wall_s);
 
 /*
- * Frees what extender_decide() reserved, except for a gang's pod if other pods of the gang are bound or being bound. Call only
- * if the pod certainly was not bound. After a lost answer do not call: the watch's next report or the expiry frees the
+ * Frees the reservation of extender_decide(), except for a gang's pod if other pods of the gang are bound or being bound. Call
+ * only if the pod certainly was not bound. After a lost answer do not call: the watch's next report or the expiry frees the
  * reservation. Unknown uids are ignored.
  */
 void model_release(struct model *model, const char *uid);
@@ -104,10 +104,10 @@ struct model_unsized {
 size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t most);
 
 /*
- * Returns up to `most` pods that kube-scheduler should try again. Those that found no node are returned once, two seconds after
- * something became free, if they still wait. Those of a gang are returned at once when the gang's turn has come: all of its
- * pods exist, its pause is over, or room is reserved for it (then again every few seconds, until bind calls come). The strings
- * are valid until the model changes.
+ * Returns up to `most` pods that kube-scheduler should try again. Pods that found no node are returned once, two seconds after
+ * room became free, if they still wait. Pods of a gang are returned at once when the gang's turn has come: all of its pods
+ * exist, its pause is over, or room is reserved for it (then again every few seconds, until bind calls come). The strings are
+ * valid until the model changes.
  */
 struct model_requeue_pod {
 	const char *pod_namespace, *name;

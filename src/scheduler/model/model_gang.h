@@ -41,7 +41,7 @@ struct gang {
 	uint64_t backoff_until_ns;
 	/*
 	 * since when there is no room for all pods (a search for a backfill reservation, and the reservation's end, restart
-	 * this time); 0: there is room, or it was never searched
+	 * this time); 0: there is room, or room was never searched
 	 */
 	uint64_t no_room_since_ns;
 	/* The last search for room that failed. It would fail again until something changes. */

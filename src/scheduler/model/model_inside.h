@@ -34,7 +34,7 @@ struct model_node {
 		*nominated_pod; /* the pod for which evictions make room here; NULL if none */
 	bool exists, is_listed;
 	bool is_reserved;       /* kept for the gang with the backfill reservation */
-	bool is_cooldown_dirty; /* the annotation of its cooldowns (cooldown.h) must be written */
+	bool is_cooldown_dirty; /* the annotation of cooldowns (cooldown.h) must be written */
 	bool is_room_stale;     /* the cards' charges have changed since `room` was counted */
 	struct place_tally *
 		/* how many requests of each kind the cards would serve (model_room.c); owned; NULL if not counted */
@@ -260,7 +260,7 @@ bool model_nomination_cost(struct model *model, const struct request *request, c
 			   bool may_preempt, const char *node, int32_t *ret_priority);
 /* Nominates the node for the pod. Some seconds later model_take_evictions() returns the pods to evict there. */
 void model_nominate(struct model *model, const char *uid, bool may_preempt, const char *node);
-/* Returns the pod for which the node's room is kept, if pod `uid` of this priority may not take it; NULL if it may. */
+/* Returns the pod for which the node's room is kept; NULL: there is none, or pod `uid` of this priority may take the room. */
 const struct model_pod *model_nominated_pod(const struct model *model, const struct model_node *node,
 					    const char *uid, int32_t priority);
 void model_clear_nomination(struct model *model, struct model_pod *pod);

@@ -1,4 +1,4 @@
-/* The model's pods: the shares that each has, and the requests of those that wait. */
+/* The model's pods: each pod's shares, and the requests of pods that wait. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,8 +144,8 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 /* ---- shares in annotations ---- */
 
 /*
- * Returns the annotation with the pod's shares; NULL if there is none, it names no card or no node, or the attempt to bind
- * failed.
+ * Returns the annotation with the pod's shares. NULL: there is none, it names no card, the pod has no node, or the attempt to
+ * bind failed.
  */
 static const char *shares_annotation(const struct kube_pod *from)
 {

@@ -18,7 +18,7 @@
 #define MEMO_CARDS 4096
 
 struct memo_card {
-	/* model_room.generation when this entry was made; if the two differ now, the entry is invalid */
+	/* model_room.generation when this entry was made; if it has changed since, the entry is invalid */
 	uint64_t generation;
 	struct place_card card; /* the fields that determine the counts; all others are zero */
 	struct place_fits fits;
