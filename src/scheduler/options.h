@@ -4,7 +4,7 @@
 #include "scheduler/service/config.h"
 
 /*
- * Returns -1 if the program should start. Otherwise the exit status: all is done (--help, --check-config, --issue), or an error
- * was printed.
+ * Returns -1 if the program should start. Otherwise returns the exit status: an error was printed, or an option has done its
+ * work (--help, --check-config, --issue).
  */
 int options_parse(int argc, char **argv, struct config *config);

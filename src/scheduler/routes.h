@@ -8,5 +8,5 @@
 
 /* Handles every request; `data` is a struct scheduler. */
 void routes_handle(void *data, const struct server_request *request, struct server_answer *ret);
-/* For webhook_terms.quota; `data` is a struct scheduler. */
+/* The callback webhook_terms.quota; `data` is a struct scheduler. */
 bool routes_quota(void *data, const char *name, struct webhook_quota *ret);

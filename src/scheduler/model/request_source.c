@@ -1,4 +1,4 @@
-/* Computes a digest over at least everything that request_read() reads in a pod. */
+/* Computes a digest of everything that request_read() reads in a pod, and possibly more. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -8,7 +8,7 @@
 /* Prefixes of annotations that users write. */
 static const char *const domains[] = { "nvidia.com/", "hami.io/", "tencent.com/",
 				       KUBE_LIVE_DOMAIN "/" };
-/* Annotations with these prefixes that only schedulers write, so they are no part of the request. */
+/* Annotations whose prefixes are in `domains`, but that only schedulers write. They are not part of the request. */
 static const char *const written[] = { KUBE_POD_NODE,
 				       KUBE_POD_TIME,
 				       KUBE_POD_BIND_TIME,

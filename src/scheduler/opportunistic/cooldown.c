@@ -77,7 +77,8 @@ int cooldown_load(struct use *u, const char *text, const struct inventory *inven
 }
 
 /*
- * Converts to wall-clock seconds, rounded up; 0 if there is no cooldown, or it ended OPPORTUNISTIC_FORGIVE_NS ago or earlier.
+ * Converts the end of a cooldown to wall-clock seconds, rounded up. Returns 0 if there is no cooldown, or if it ended at least
+ * OPPORTUNISTIC_FORGIVE_NS ago.
  */
 static int64_t to_wall_s(uint64_t cooldown_ns, struct cooldown_now now)
 {

@@ -19,7 +19,10 @@ struct cooldown_now {
 	int64_t wall_s;
 };
 
-/* Reads the annotation (NULL: missing) into `use` of the inventory's cards. -EINVAL: malformed, nothing changed; -ENOMEM. */
+/*
+ * Reads the cooldowns of the inventory's cards from the annotation `text` (NULL: missing) into `use`. -EINVAL: malformed,
+ * nothing changed; -ENOMEM.
+ */
 int cooldown_load(struct use *use, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err);
 /*

@@ -30,7 +30,7 @@ static const struct kube_use *find_reported(const struct kube_uses *uses, const 
 	return NULL;
 }
 
-/* Makes the entries in the inventory's order: a card's old state, and the new measurement. */
+/* Makes the entries in the inventory's order. Each gets its card's old state and the new measurement. */
 static struct use_card *merge_use(const struct use *u, const struct kube_uses *uses,
 				  const struct inventory *inventory)
 {

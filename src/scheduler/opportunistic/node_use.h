@@ -20,7 +20,7 @@ struct use_card {
 	uint64_t id;      /* digest of the card's UUID */
 	bool is_reported; /* the node's annotation has this card */
 	uint8_t rounds;   /* number of cooldowns in a row (opportunistic_cooldown()) */
-	/* as in struct kube_use (kube/own/uses.h), as is memory_mib */
+	/* these three and memory_mib are as in struct kube_use (kube/own/uses.h) */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */
@@ -34,12 +34,12 @@ struct use {
 	uint64_t digest;          /* digest of the annotation; 0 if there is none */
 	uint64_t changed_ns;      /* when the annotation last changed */
 	bool is_live;             /* the annotation was seen to change: an allotd writes it */
-	uint64_t cooldown_digest; /* digest of the annotation that cooldown.h read; 0 if none */
+	uint64_t cooldown_digest; /* digest of the cooldown annotation as last read; 0: not read */
 };
 
 /*
- * Reads the annotation (NULL: missing). `inventory` has the node's cards, perhaps changed; cards that are in `use` already keep
- * their cooldowns. -EINVAL: malformed, counts as missing; -ENOMEM.
+ * Reads the annotation (NULL: missing). `inventory` has the node's present cards; a card that `use` already has keeps its
+ * cooldown. -EINVAL: malformed, counts as missing; -ENOMEM.
  */
 int use_update(struct use *use, const char *text, const struct inventory *inventory,
 	       uint64_t now_ns, struct error *err);

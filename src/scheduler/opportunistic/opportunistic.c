@@ -86,7 +86,7 @@ size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t s
 		list[i].is_victim = got < shortfall_pct;
 		got += list[i].is_victim ? list[i].borrowed_pct : 0;
 	}
-	/* Spares pods that are not needed, the highest priority first. */
+	/* Spares pods whose compute is not needed, the highest priority first. */
 	for (size_t i = count; i-- > 0;) {
 		if (list[i].is_victim && got >= shortfall_pct + list[i].borrowed_pct) {
 			list[i].is_victim = false;

@@ -1,18 +1,20 @@
 /*
- * Opportunistic pods use compute that other pods leave unused. Defines how much compute is free for them, and when they are
- * evicted. Their memory is guaranteed as for all pods, because memory promised twice makes allocations fail. Their compute can
- * be taken back at any moment: on the node they run at the lowest priority (KUBE_PRIORITY_OPPORTUNISTIC).
+ * Opportunistic pods use compute that other pods leave unused. This module says how much compute is free for them, and when
+ * they are evicted. Their memory is guaranteed as for all pods, because memory promised twice makes allocations fail. Their
+ * compute can be taken back at any moment: on the node they run at the lowest priority (KUBE_PRIORITY_OPPORTUNISTIC).
  *
- *     |--- used, at its peak ---|- margin -|--- opportunistic pods ---|---- left ----|
+ *     |--- used, at its peak ---|- margin -|--- opportunistic pods ---|---- free ----|
  *     |--- guaranteed to others; counts as used if the use is unknown ---|
  *
- * Placing: other pods are counted with the use that the node measured, not with their guarantees.
+ * Placing: other pods count with their use as the node measured it, not with their guarantees.
  *
- * Eviction: if the other pods' present use leaves opportunistic pods less than they requested for as long as the setting
- * filler_patience, as many of them are evicted as needed: lowest priority first; of equal priority, the pod placed last.
+ * Eviction: opportunistic pods may get less than they requested because other pods use more. If this lasts for the time in the
+ * setting filler_patience, as many opportunistic pods are evicted as needed: lowest priority first; of equal priority, the pod
+ * placed last.
  *
  * Cooldown: after an eviction a card takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS. Another eviction within
- * OPPORTUNISTIC_FORGIVE_NS doubles this time, up to OPPORTUNISTIC_COOLDOWN_MOST_NS. So pods move only a few times a day.
+ * OPPORTUNISTIC_FORGIVE_NS of the cooldown's end starts a cooldown twice as long, up to OPPORTUNISTIC_COOLDOWN_MOST_NS. So pods
+ * move only a few times a day.
  *
  * No I/O, no clock, and no state besides the arguments.
  */
@@ -35,7 +37,7 @@
 /* A card's compute, in percent. */
 struct opportunistic_card {
 	uint64_t total_pct, guaranteed_pct,
-		borrowed_pct;       /* borrowed_pct: of all opportunistic pods on the card */
+		borrowed_pct;       /* requested by all opportunistic pods on the card */
 	const struct use_card *use; /* NULL: unknown use, so guaranteed compute counts as used */
 };
 
@@ -72,5 +74,8 @@ struct opportunistic {
 
 /* Sorts by order of eviction: lowest priority first; of equal priority, the pod placed last. */
 void opportunistic_sort(struct opportunistic *list, size_t count);
-/* Sorts the list and marks victims until they together borrowed at least `shortfall_pct`, or all. Returns their number. */
+/*
+ * Sorts the list, then marks victims until their borrowed_pct add up to `shortfall_pct` or all pods are marked. Returns the
+ * number of victims.
+ */
 size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t shortfall_pct);

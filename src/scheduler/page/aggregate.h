@@ -46,5 +46,5 @@ bool aggregate_uses_cards(const struct model_pod *pod);
 int aggregate_nodes(const struct aggregate *aggregate, const struct view *view,
 		    struct view_best *ret);
 int aggregate_pods(const struct model *model, const struct view *view, struct view_best *ret);
-/* Finds up to `most` pods of a node, by name. Result as by aggregate_pods(). */
+/* Finds the node's first `most` pods in order of name. The result is as from aggregate_pods(). */
 int aggregate_pods_of(const struct model_node *node, size_t most, struct view_best *ret);

@@ -11,7 +11,7 @@
 #include "scheduler/page/view.h"
 
 struct sent_rows {
-	uint64_t head; /* digest of the list without its rows' objects */
+	uint64_t head; /* digest of the list's keys, `seen` and `from` (delta_rows_end()) */
 	unsigned count;
 	struct {
 		uint64_t key, digest; /* digests of the row's key and object */

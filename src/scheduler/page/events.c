@@ -9,7 +9,7 @@
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
 #define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first event: by then the stream has begun */
-/* Interval of checks while the model does not change: what is shown may change with time alone. */
+/* Interval of checks while the model does not change, because some shown values change with time alone. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
 /* the page may cause explanations at 1 / EXPLAIN_PART of the rate that the setting explain_limit allows */
@@ -32,7 +32,7 @@ struct events {
 	/* The page has its own rate limit, so that its explanations take nothing from `allot explain`. */
 	struct token_bucket explaining;
 	struct history history;
-	/* the model's `generation` when events were last made, and the time of that (monotonic clock) */
+	/* when events were last made: the model's `generation`, and the time (monotonic clock) */
 	uint64_t generation, checked_ns;
 	bool is_due; /* a reader still lacks an event: make events even if the model is unchanged */
 	bool led;

@@ -1,5 +1,5 @@
 /*
- * The cluster's web page (setting web_listen): all nodes' cards and what is assigned of them, the pods, and why pods wait.
+ * The cluster's web page (setting web_listen): all nodes' cards and how much of them is assigned, the pods, and why pods wait.
  * Changes nothing. Main thread only.
  *
  *     GET / and its files          the page's files, for everyone

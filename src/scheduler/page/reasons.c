@@ -8,7 +8,7 @@
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/wait_summary.h"
 
-/* A reason that was not requested for this long is not computed: a page that shows its pod asks more often. */
+/* A reason that was not requested for this long is not computed: a page that shows the pod asks more often. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
 #define NODES_LEAST 100 /* an explanation counts as at least this many nodes */
 

@@ -12,7 +12,7 @@
 #define REASONS_MAX 512
 /* A reason is not computed again for at least this time, even if the model changes. */
 #define REASONS_GOOD_NS (UINT64_C(3) * 1000000000)
-/* Most time of one reasons_refresh(); the last explanation may exceed it. */
+/* Time limit of one reasons_refresh(); only its last explanation may exceed the limit. */
 #define REASONS_MOST_NS (UINT64_C(5) * 1000000)
 
 struct reasons;
@@ -20,7 +20,10 @@ struct reasons;
 struct reasons *reasons_new(void);                     /* NULL if memory runs out */
 struct reasons *reasons_free(struct reasons *reasons); /* `reasons` may be NULL; returns NULL */
 
-/* Returns the reason as JSON, valid until the next call here. NULL: not known yet; a later reasons_refresh() computes it. */
+/*
+ * Returns the reason as JSON, valid until the next call of this module. NULL: not known yet; a later reasons_refresh() computes
+ * it.
+ */
 const char *reasons_get(struct reasons *reasons, const struct model_pod *pod, uint64_t now_ns);
 /*
  * Computes reasons that reasons_get() was asked for in the last 8 s and that are missing or outdated. Each takes `nodes` tokens

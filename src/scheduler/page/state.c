@@ -8,7 +8,7 @@
 #define MPCT 1000.0
 #define MIB_BITS 20
 #define URL_MAX 1024
-/* The score of a link is this much per NVLink, plus LEVEL_SCORE per level (policy/placement/place_node.h). */
+/* A link's score is NVLINK_SCORE per NVLink, plus LEVEL_SCORE per level (policy/placement/place_node.h). */
 #define NVLINK_SCORE 100
 #define LEVEL_SCORE 10
 
@@ -301,7 +301,7 @@ static void write_open(const struct page_cluster *c, const char *name, struct js
 	json_text_close(t, '}');
 }
 
-/* ---- the reader's event, from all of the above ---- */
+/* ---- the whole event for one reader ---- */
 
 bool page_cluster_write(const struct page_cluster *c, const struct view *view,
 			struct sent_state *sent, struct json_text *t)

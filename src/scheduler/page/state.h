@@ -1,6 +1,6 @@
 /*
- * Writes what the page shows as JSON (docs/reference/protocol.md, "The cluster's page"), all or what has changed since the last
- * event. Call from the model's thread.
+ * Writes the page's content as JSON (docs/reference/protocol.md, "The cluster's page"): all of it, or the changes since the
+ * last event. Call from the model's thread.
  */
 #pragma once
 
@@ -8,14 +8,14 @@
 #include "scheduler/page/reasons.h"
 #include "scheduler/page/delta.h"
 
-#define STATE_PODS_OF_NODE 200 /* most pods that are listed for the open node (view.h) */
+#define STATE_PODS_OF_NODE 200 /* limit of the pods listed for the open node (view.h) */
 
 struct page_cluster {
 	const struct model *model;
 	const struct aggregate *aggregate;
 	struct reasons *reasons;
 	bool is_ready, leads;
-	const char *node_url; /* web_node_url; "none" if nodes have no pages */
+	const char *node_url; /* the setting web_node_url; "none" if nodes have no pages */
 	uint64_t now_ns;
 };
 
@@ -27,5 +27,5 @@ bool page_cluster_write(const struct page_cluster *c, const struct view *view,
 			struct sent_state *sent, struct json_text *t);
 
 #define PAGE_URL_NODE "{node}"
-/* Writes the address of a node's own page: `pattern` with the name for each "{node}", cut at `size` bytes. Pure. */
+/* Writes the address of a node's own page: `pattern` with the name in place of each "{node}", cut at `size` bytes. Pure. */
 void page_node_url(const char *pattern, const char *node, char *text, size_t size);

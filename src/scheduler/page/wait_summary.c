@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define SAYS_MAX 224
-#define KINDS_MAX 64 /* most different groups; nodes of further groups are only counted */
+#define KINDS_MAX 64 /* limit of groups; nodes of further groups are only counted */
 
 static const char *word(const json_t *object, const char *name)
 {

@@ -8,8 +8,8 @@
 
 #include "http/dashboard/json_text.h"
 
-#define WHY_GROUPS 4  /* most groups that are written; the nodes of other groups are only counted */
-#define WHY_NEAREST 3 /* most nodes in "nearest" */
+#define WHY_GROUPS 4  /* limit of written groups; the nodes of other groups are only counted */
+#define WHY_NEAREST 3 /* limit of nodes in "nearest" */
 
 /*
  * Writes {"says", "groups": [{"nodes", "node": the first, "why", "reasons"}], "more_nodes": nodes in other groups, "nearest":

@@ -1,5 +1,5 @@
 /*
- * Limits of the sum of a namespace's shares of cards, from its ResourceQuota objects, with HAMi's keys:
+ * Limits on the total of a namespace's shares of cards, from its ResourceQuota objects, with HAMi's keys:
  *
  *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
  *     limits.nvidia.com/gpucores: 300      percent of a card's compute
@@ -40,7 +40,7 @@ void quota_tighten(struct quota_limits *limits, const struct quota_limits *by);
 struct quota_limits quota_left(const struct quota_limits *limits, const struct quota_amounts *used);
 bool quota_has_limits(const struct quota_limits *limits);
 bool quota_allows(const struct quota_limits *limits, const struct quota_amounts *amounts);
-/* Whether some limit became higher from `before` to `limits`, so that more may be allowed. */
+/* Whether some limit of `before` was raised or removed in `limits`, so that more may be allowed. */
 bool quota_allows_more(const struct quota_limits *limits, const struct quota_limits *before);
 
 void quota_add(struct quota_amounts *to, const struct quota_amounts *by);

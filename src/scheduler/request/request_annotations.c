@@ -14,8 +14,8 @@
 /* ---- lists of words ---- */
 
 /*
- * Cuts the first item off a comma-separated list, and strips the blanks around it. "" if the item is empty, NULL after the
- * last.
+ * Cuts the first item off a comma-separated list, and strips the blanks around it. "" if the item is empty, NULL after the last
+ * item.
  */
 static char *next_word(char **rest)
 {
@@ -77,7 +77,10 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 
 /* ---- policies ---- */
 
-/* Words of hami.io/gpu-scheduler-policy, with their evaluators (policy/placement/evaluate.h). NULL: only sets is_mutex. */
+/*
+ * Words of hami.io/gpu-scheduler-policy, with their evaluators (policy/placement/evaluate.h). NULL: the word only sets
+ * is_mutex.
+ */
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {

@@ -17,8 +17,8 @@ struct histogram {
 	struct place_histogram kinds;
 	double count[PLACE_KINDS_MAX]; /* decayed number of requests, multiplied by `unit` */
 	/*
-	 * The amount that one new request adds to its kind's count. Grows with each request, so that older ones count less; 0 before
-	 * the first.
+	 * The amount that one new request adds to its kind's count. Grows with each request, so that older requests count less;
+	 * 0 before the first request.
 	 */
 	double unit;
 	const char **words[PLACE_KINDS_MAX];

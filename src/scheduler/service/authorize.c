@@ -162,8 +162,8 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 }
 
 /*
- * Checks the certificate, which is slow, or relies on an earlier check of the same connection that succeeded: kube-scheduler
- * keeps connections open. An earlier check counts for KNOWN_NS, because the certificate may expire.
+ * Checks the certificate, unless an earlier check of this connection succeeded: a check is slow, and kube-scheduler keeps
+ * connections open. The earlier check counts for KNOWN_NS, because the certificate may expire.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)

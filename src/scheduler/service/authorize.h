@@ -32,7 +32,7 @@ struct authorizer {
 	uint64_t logged_ns;     /* when a refusal was logged last; 0: never */
 };
 
-/* Parses "bind, filter", or "none", into bits. -EINVAL: err says what would be right. Pure. */
+/* Parses a list of verbs, such as "bind, filter", or "none", into bits. -EINVAL: err says what would be right. Pure. */
 int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err);
 
 /* 0 if the client may use the verb. Otherwise the HTTP status (401, 403, 503); err says why. */

@@ -19,7 +19,7 @@ struct config {
 	char client_ca[SETTINGS_TEXT_MAX], client_names[SETTINGS_TEXT_MAX];
 	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
 	bool is_local_trusted;
-	unsigned explain_nodes; /* most nodes per second that explanations examine; 0: no limit */
+	unsigned explain_nodes; /* nodes that explanations may examine per second; 0: no limit */
 	/* the cluster's web page; these settings have the same names in allotd */
 	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
 	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];

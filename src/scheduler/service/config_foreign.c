@@ -104,7 +104,7 @@ static int duration(const struct config *config, const char *value, char ret[TEX
 	return settings_put(ret, err, "%.0fms", sum_ms);
 }
 
-/* Adds the address to a port alone: HAMi's default ":9443" means every address. */
+/* Adds an address to a value that is only a port: HAMi's default ":9443" means every address. */
 static int address(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -142,7 +142,7 @@ static int lease_namespace(const struct config *config, const char *value, char 
 	return lease_part(config, true, value, ret, err);
 }
 
-/* An empty value sets nothing, because these settings have no empty value. */
+/* For settings that must not be empty: an empty flag leaves the setting as it is. */
 static int unless_empty(const struct config *config, const char *value, char ret[TEXT_MAX],
 			struct error *err)
 {

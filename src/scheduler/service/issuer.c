@@ -20,7 +20,7 @@
 
 #define NAME_MAX_BYTES 254
 #define SERIAL_BYTES 16
-#define SKEW_S 3600 /* the certificate is valid from this long ago: clocks in a cluster differ */
+#define SKEW_S 3600 /* a certificate's validity begins this long ago, because clocks differ */
 #define DAY_S 86400
 #define BUNDLE_MAX 65536
 

@@ -13,8 +13,8 @@
 #define ISSUER_DAYS 3650
 
 /*
- * Makes both files in `dir`, created if missing. `names`: the server's DNS names and addresses, separated by commas; the first
- * is also the subject. -EEXIST if a file exists; it stays.
+ * Makes the certificate and the key in `dir`, which is created if missing. `names`: the server's DNS names and addresses,
+ * separated by commas; the first is also the subject. -EEXIST if a file exists; it stays.
  */
 int issuer_make(const char *dir, const char *names, struct error *err);
 

@@ -5,7 +5,9 @@
 
 #define DIGEST_FIRST UINT64_C(14695981039346656037)
 
-/* Returns `digest`, which begins as DIGEST_FIRST, continued with a text. NULL and "" give different digests. */
+/*
+ * Extends `digest` by a text, and returns the result. The first `digest` is DIGEST_FIRST. NULL and "" give different digests.
+ */
 static inline uint64_t digest_add(uint64_t digest, const char *text)
 {
 	for (const char *c = text ? text : "\xff"; *c; c++)

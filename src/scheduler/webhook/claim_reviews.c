@@ -86,7 +86,7 @@ static void deny_for_template(struct claim_review *r, const struct kube_answer *
 	deny(r, &why);
 }
 
-/* Sends `request`, with path and timeout added, for the next template. `name` is "" to create it. */
+/* Adds path and timeout to `request`, and sends it for the next template. `name`: "" if the request creates that template. */
 static void send_request(struct claim_review *r, struct kube_request request, const char *name,
 			 kube_done done)
 {
@@ -137,8 +137,8 @@ static void template_touched(void *data, const struct kube_answer *answer)
 }
 
 /*
- * Updates the time of the last request on the next template (template_sweep.h), or creates the template. After the last
- * template, answers the review.
+ * Writes the present time to the next template's TEMPLATE_REQUESTED (template_sweep.h), or creates that template. After the
+ * last template, answers the review.
  */
 static void make_next(struct claim_review *r)
 {
@@ -168,7 +168,7 @@ static bool is_dry_run(const json_t *review)
 	return json_is_true(json_object_get(json_object_get(review, "request"), "dryRun"));
 }
 
-/* Whether the review needs nothing from the API server. */
+/* Whether the review can be answered without the API server. */
 static bool is_complete(const struct claim_review *r)
 {
 	return !r->claims.needs_sizes &&
@@ -231,7 +231,7 @@ static void slices_listed(void *data, const struct kube_answer *answer)
 		sizes_known(r);
 }
 
-/* Requests a page of GPU sizes. `page`: the server's token; "" for the first. */
+/* Requests a page of GPU sizes. `page`: the API server's token for that page; "" for the first page. */
 static int request_sizes(struct claim_review *r, const char *page)
 {
 	cleanup_free char *path = NULL;

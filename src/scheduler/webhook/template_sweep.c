@@ -82,7 +82,7 @@ static void send_request(struct template_sweep *s, const char *method, const cha
 	end(s);
 }
 
-/* Requests the list's next page. False after the last. */
+/* Requests the list's next page. Returns false after the last page. */
 static bool request_next_page(struct template_sweep *s, const char *path, const json_t *list,
 			      kube_done done)
 {
@@ -155,7 +155,7 @@ static void delete_next(struct template_sweep *s)
 
 /* ---- keeping the templates that pods name ---- */
 
-/* Removes the named template of s->in_namespace from s->old, so that the sweep keeps it; with NULL, all of that namespace. */
+/* Removes the template `name` of s->in_namespace (NULL: every template) from s->old, so that the sweep keeps it. */
 static void mark_used(struct template_sweep *s, const char *name)
 {
 	for (size_t i = json_array_size(s->old); i-- > 0;) {

@@ -1,9 +1,9 @@
 /*
  * The mutating webhook, which changes pods that request GPUs before they are stored (kubernetes.io, "AdmissionReview v1"). It
- * completes and checks requests in HAMi's or gpu-manager's names, and sets the scheduler. Settings of a pod that would bypass
+ * completes and checks requests in HAMi's or gpu-manager's names, and sets the scheduler. A pod's settings that would bypass
  * allot's library are treated as the operator configured (enum webhook_guard). A denial says what would be right. With a
- * DeviceClass, requests become ResourceClaims (webhook_claims.c), and the cluster's default scheduler places the pod. No
- * I/O; thread-safe if webhook_terms.quota is.
+ * DeviceClass, requests become ResourceClaims (webhook_claims.c), and the cluster's default scheduler places the pod. No I/O;
+ * thread-safe if webhook_terms.quota is.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include "scheduler/request/quota.h"
 
 /*
- * Labels by which a pod opts out of the webhook, if the operator permits that. On a namespace, the label works only by the
+ * Labels by which a pod opts out of the webhook, if the operator permits that. On a namespace, the label works only through the
  * selector in the webhook's configuration.
  */
 #define WEBHOOK_LABEL "allot.dev/webhook"

@@ -13,7 +13,7 @@
 #define TEMPLATE_BYTES 16 /* bytes of the digest in a template's name */
 #define TEMPLATE_MAX 48
 
-/* The claim and the template that one container's request (a part of the pod's) became. */
+/* The claim and the template made from one container's part of the pod's request. */
 struct made {
 	char template[TEMPLATE_MAX]; /* "" if not converted yet */
 	const char *claim;           /* the claim's name within the pod */

@@ -150,7 +150,7 @@ static void normalize(const char *path, char ret[PATH_BYTES])
 	ret[used] = '\0';
 }
 
-/* Host paths that expose device files or the driver's controls; with `is_prefix` also longer paths. */
+/* Host paths that expose device files or the driver's controls. is_prefix: so do all paths that begin with `path`. */
 static const struct {
 	const char *path;
 	bool is_prefix;

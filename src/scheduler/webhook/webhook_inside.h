@@ -57,7 +57,7 @@ struct webhook_work {
 
 /*
  * Removes annotations that only schedulers and daemons may write (docs/reference/protocol.md), with a warning for each.
- * webhook_strip.c.
+ * Defined in webhook_strip.c.
  */
 void webhook_strip(struct webhook_work *w);
 
@@ -65,7 +65,7 @@ void webhook_strip(struct webhook_work *w);
 
 /* Reads each container's request into w->container, also after a malformed one. Does not change the pod. */
 int webhook_read_requests(struct webhook_work *w);
-/* Completes counts, defaults, units and priority; then checks all, with the namespace's quota. */
+/* Completes counts, defaults, units and priority; then checks all requests, also against the namespace's quota. */
 int webhook_complete_requests(struct webhook_work *w);
 /* Checks environment, mounts, privileges and images. `is_ours`: the pod requests GPUs from our scheduler. */
 int webhook_guard(struct webhook_work *w, bool is_ours);
@@ -77,11 +77,11 @@ int webhook_apply_workload(struct webhook_work *w);
  * has its container's name.
  */
 int webhook_make_claims(struct webhook_work *w);
-/* Returns -EINVAL if a ResourceClaim can't express the request; warns of annotations that have no effect. webhook_spec.c. */
+/* Returns -EINVAL if a ResourceClaim can't express the request; warns of annotations without effect. See webhook_spec.c. */
 int webhook_check_sayable(struct webhook_work *w, const struct request *request);
 /*
- * Makes the spec of the claim that part number `part` of the request becomes, as a new reference. -ENODATA as
- * webhook_make_claims(). webhook_spec.c.
+ * Makes the spec of the claim for part number `part` of the request, as a new reference. Returns -ENODATA as
+ * webhook_make_claims() does. Defined in webhook_spec.c.
  */
 int webhook_make_spec(struct webhook_work *w, const struct kube_pod *pod,
 		      const struct request *request, size_t part, json_t **ret);

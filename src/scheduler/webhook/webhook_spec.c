@@ -22,8 +22,8 @@
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define MIB (UINT64_C(1) << 20)
-#define GPUS_MAX 16        /* most GPUs of one container */
-#define ALTERNATIVES_MAX 8 /* most alternatives of a request: the API server's limit */
+#define GPUS_MAX 16        /* limit per container */
+#define ALTERNATIVES_MAX 8 /* limit per request, set by the API server */
 #define ATTRIBUTES "device.attributes[\"" DRA_DRIVER "\"]"
 #define EXPRESSION_MAX 2048
 
@@ -158,7 +158,7 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 
 /* ---- amounts per GPU ---- */
 
-/* Makes a request for one GPU. memory_mib 0: names no memory, which means all. */
+/* Makes a request for one GPU. If memory_mib is 0, the request names no memory, which means all memory. */
 static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
 			    const json_t *selectors)
 {
