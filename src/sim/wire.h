@@ -21,7 +21,7 @@
  */
 #define SIM_NODE_SUFFIX ".uvm"
 #define SIM_NODE_MAX 128      /* bytes for the path of that file, with its NUL */
-#define SIM_LAUNCH_QUEUE 1024 /* most launches of a process in flight, as in the real driver */
+#define SIM_LAUNCH_QUEUE 1024 /* limit of a process's launches in flight, as in the real driver */
 
 enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 
@@ -78,7 +78,7 @@ enum sim_request {
 	SIM_CTX_FREE,   /* card, arg: context; drops the unfinished work of the context's streams */
 	SIM_CARD_STATE, /* card -> payload struct sim_card_state, then its processes */
 	SIM_SAMPLES,    /* card, arg: since ns -> payload: struct sim_sample, oldest first */
-	SIM_LISTEN,     /* card, arg: on; if 1, the client gets Xid and ECC notes from now on */
+	SIM_LISTEN,     /* arg: 1 to get Xid and ECC notes from now on, 0 to stop them */
 	/*
 	 * SIM_PROCESS_STATE to SIM_PROCESS_UNLOCK act on another process. arg: its pid. The reply comes when the request is
 	 * carried out.
@@ -199,7 +199,7 @@ struct sim_card_info {
 	uint32_t mig;                            /* enum sim_mig */
 	uint32_t parent;                         /* of an instance: the card that contains it */
 	uint32_t gpu_instance, compute_instance; /* of an instance: its ids on that card */
-	uint32_t slices; /* of an instance: compute slices, of a card's seven */
+	uint32_t slices; /* of an instance: how many of the card's seven compute slices */
 };
 
 enum sim_mig {
@@ -207,7 +207,7 @@ enum sim_mig {
 	SIM_MIG_ON,       /* programs can use only the card's instances */
 	SIM_MIG_INSTANCE, /* an instance on a card in MIG mode */
 };
-#define SIM_MIG_INSTANCES 7 /* most that a card can have */
+#define SIM_MIG_INSTANCES 7 /* limit of the instances on one card */
 
 /* Faults of NVML on some machines, for which a description file can ask. */
 enum sim_defect {

@@ -184,7 +184,7 @@ static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 	return 0;
 }
 
-/* True if the server went away. Asks the socket, because no thread may be reading it. */
+/* True if the server went away. Asks the socket, because perhaps no thread reads from it now. */
 static bool is_ended(struct link *l)
 {
 	struct pollfd p = { .fd = l->fd };
@@ -246,7 +246,7 @@ int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches)
 	return post(l, &m, -1, launches);
 }
 
-/* Gives a reply to the thread that waits for it, or queues a note. Call with l->lock held. */
+/* Gives a reply to the thread that waits for it, or queues it if it is a note (wire.h). Call with l->lock held. */
 static void dispatch(struct link *l, const struct sim_reply_msg *reply, const void *payload)
 {
 	if (reply->completed > atomic_load_explicit(&l->completed, memory_order_relaxed))

@@ -1,9 +1,9 @@
 /*
  * A client's connection to the server that simulates the GPUs ("cards"). Thread safe, except where noted.
  *
- * There is no reader thread: one of the threads that wait for a reply reads the replies of all, until its own has come. After a
- * fork, the child's link is dead and its descriptor closed. If the server goes away, every call fails with LINK_DEAD, including
- * calls that wait.
+ * There is no reader thread: one of the threads that wait for replies reads the replies for all of them, until its own reply
+ * has come. After a fork, the child's link is dead and its descriptor closed. If the server goes away, every call fails with
+ * LINK_DEAD, including calls that wait.
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 
 struct link_pending;
 
-/* A note from the server; a list in order of arrival. */
+/* A note, which the server sends unasked (wire.h), in a list in order of arrival. */
 struct link_note {
 	struct link_note *next;
 	struct sim_reply_msg msg;
@@ -45,7 +45,7 @@ struct link {
 	bool clock_off; /* the server's clock differs, so its times mean nothing to this process */
 };
 
-/* Returns a number for the MPS server of CUDA_MPS_PIPE_DIRECTORY, the same for the same directory; 0 if there is none. */
+/* Returns a number that identifies the directory CUDA_MPS_PIPE_DIRECTORY, and so its MPS server; 0 if there is none. */
 uint64_t link_mps_server(void);
 /* Connects and sends SIM_HELLO. Returns 0 or -errno. Not thread safe. */
 int link_open(struct link *l, const char *path, enum sim_client_kind kind);
@@ -55,7 +55,7 @@ void link_abort(struct link *l);
 
 /* Sends a one-way request with its time stamp. Returns 0 or LINK_DEAD. */
 int link_post(struct link *l, struct sim_request_msg m);
-/* As link_post(), for work that counts as `launches`. Waits while the launch queue is full. */
+/* As link_post(), for work that counts as `launches` launches. Waits while the launch queue is full. */
 int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches);
 /*
  * Sends a request and waits for its reply. Returns the reply's status or LINK_DEAD. ret_val (5 values, may be NULL) is set by a

@@ -1,6 +1,6 @@
 /*
- * The calls that checkpoint a process: free everything that it has on its GPUs, and bring it back. The server does the work
- * (server/checkpoint.c).
+ * The calls that checkpoint a process: they free everything that the process has on its GPUs, and restore it later. The server
+ * does the work (server/checkpoint.c).
  */
 #include <errno.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Contexts, the context stack of each thread, and what ends with a context. */
+/* Contexts, the context stack of each thread, and the objects that end with a context. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define STACK_MAX 64
 
-/* The limit of local memory (stack) per thread: its number, its bytes in a new context, and its largest value. */
+/* CU_LIMIT_STACK_SIZE, local memory per thread: the limit's number, its bytes in a new context, and its largest value. */
 #define LIMIT_STACK 0
 #define STACK_BYTES 1024
 #define STACK_MAX_BYTES (512 << 10)
@@ -179,7 +179,7 @@ static CUresult primary_release(CUdevice dev)
 SIM_FUNCTION(cuDevicePrimaryCtxRelease, (CUdevice dev), primary_release(dev))
 SIM_FUNCTION(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), primary_release(dev))
 
-/* Ends the primary context, whatever its references. */
+/* Ends the primary context, however many references it has. */
 static CUresult primary_reset(CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);

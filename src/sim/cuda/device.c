@@ -232,7 +232,7 @@ CUresult cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attr, CUdevic
 	SIM_FAIL_IF(!value || attr < 1 || attr > 5, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!sim_device_of(src) || !sim_device_of(dst) || src == dst,
 		    CUDA_ERROR_INVALID_DEVICE);
-	/* 1: rank (0 is best), 2: access, 3: atomics, 4: array access */
+	/* attr is 1 for the rank (0 is best), 2 for access, 3 for atomics, 4 for array access */
 	*value = attr == 1 ? 0 : sim.devices[src].info.peers >> sim.devices[dst].card & 1;
 	return CUDA_SUCCESS;
 }
@@ -269,8 +269,8 @@ SIM_FUNCTION(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags),
 SIM_FUNCTION(cuCtxDisablePeerAccess, (CUcontext peer), peer_access(peer, false))
 
 /*
- * The runtime's private tables are not simulated. By one of them libcudart 12 and 13 make the driver prove by a keyed digest
- * that it is NVIDIA's. So programs linked with libcudart need a real GPU.
+ * The runtime's private tables are not simulated. Through one of them, libcudart 12 and 13 demand a keyed digest, which proves
+ * that the driver is NVIDIA's. So programs linked with libcudart need a real GPU.
  */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {

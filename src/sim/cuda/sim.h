@@ -46,12 +46,12 @@ enum sim_magic {
 struct sim_device {
 	struct sim_card_info info;
 	uint32_t card; /* the server's number; CUDA_VISIBLE_DEVICES renumbers devices */
-	/* of the GPU, or of the GPU that contains this MIG instance */
+	/* UUID of the GPU, or of the GPU that contains this MIG instance */
 	unsigned char card_uuid[16];
 	CUcontext primary;
 	unsigned int primary_refs, primary_flags;
 	CUmemoryPool default_pool, pool;
-	/* The memory of graphs: one block for each growth. */
+	/* The memory of graphs: one block for each time that it grew. */
 	uint32_t graph_block[SIM_GRAPH_BLOCKS], graph_blocks;
 	uint64_t graph_reserved, graph_reserved_high;
 	uint32_t contexts;
@@ -80,7 +80,7 @@ struct CUctx_st {
 	uint32_t peers; /* bit i: this context may access the memory of device i */
 	size_t limits[16];
 	uint32_t sms; /* number of SMs that the context may use */
-	/* id of the memory block that holds what all threads' stacks need above STACK_BYTES each (context.c); 0: none */
+	/* id of the memory block for the part of all threads' stacks above STACK_BYTES each (context.c); 0: none */
 	uint32_t stack_block;
 };
 
@@ -109,7 +109,7 @@ struct CUevent_st {
 	unsigned int flags;
 	bool imported;
 	/* Guarded by sim_event_lock: */
-	uint64_t records; /* number of records; the server's answer about an older one is dropped */
+	uint64_t records; /* number of records so far; answers about an older record are dropped */
 	bool done;
 	uint64_t at_ns;
 	uint64_t not_before_ns; /* the earliest possible time of completion, by the server */
@@ -274,8 +274,8 @@ uint32_t sim_space_sms(const struct sim_device *device);
 /* Returns the context's SMs in millionths of the GPU's. */
 uint64_t sim_space_limit(CUcontext ctx);
 /*
- * *ret_ns is how long a step takes when nothing else runs in its context; *ret_part is the part of the GPU's SMs that it then
- * takes, in millionths.
+ * *ret_ns is how long a step takes when nothing else runs in its context; *ret_part is the part of the GPU's SMs that the step
+ * then takes, in millionths.
  */
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part);
@@ -293,7 +293,7 @@ CUresult sim_stream_wait(CUstream stream);
 CUresult sim_context_wait(CUcontext ctx);
 
 /* capture.c */
-/* Fails if a capture in progress forbids the call of the program. The capture is then broken. */
+/* Fails, and breaks the capture, if a capture in progress forbids the program's call. */
 CUresult sim_unsafe_slow(void);
 static inline CUresult sim_unsafe(void)
 {
@@ -328,7 +328,7 @@ void sim_graph_memory_gone(struct sim_device *device);
 /* host_work.c: work of a stream that the host does, such as callbacks. */
 CUresult sim_host_post(CUstream stream, const struct sim_step *step);
 
-/* va.c: device addresses. A region is found by any address inside in constant time. */
+/* va.c: device addresses. Finding the region that contains an address takes constant time. */
 enum sim_region_kind {
 	REGION_LINEAR,
 	REGION_HEAP,     /* 2 MiB in slots of 512 bytes */
@@ -337,7 +337,7 @@ enum sim_region_kind {
 	REGION_IPC,
 	REGION_POOL_IPC, /* an allocation in another process's pool */
 	REGION_MODULE,
-	REGION_GRAPH, /* of an allocation in a graph */
+	REGION_GRAPH, /* addresses of an allocation in a graph */
 };
 
 struct sim_region {
@@ -391,7 +391,7 @@ void sim_pools_trim_after_sync(CUdevice dev);
 /* Returns the device's default pool, made at the first use. Call with sim.lock held. */
 CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
-/* copy.c. Returns the step of a copy on the context's GPU: its time and its way, by the kinds of memory at both ends. */
+/* copy.c. Returns the step of a copy on the context's GPU: its time and its direction, by the kinds of memory at both ends. */
 struct sim_step sim_copy_3d_step(CUcontext ctx, const CUDA_MEMCPY3D *copy);
 void sim_vmm_region_gone(struct sim_region *region);
 /*

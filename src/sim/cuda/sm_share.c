@@ -1,6 +1,6 @@
 /*
  * How many SMs and how much time kernels take. A kernel's blocks are spread evenly over the SMs that its process may use. Each
- * block takes a share of its SM by its threads.
+ * block takes a share of its SM in proportion to its threads.
  */
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ uint64_t sim_space_limit(CUcontext ctx)
 	return (uint64_t)ctx->sms * ALL / (uint64_t)sim_context_device(ctx)->info.sms;
 }
 
-/* Returns how many of an SM's busy_threads a block takes. */
+/* Returns how many of the threads that keep an SM busy (info->busy_threads) a block of `threads` provides. */
 static uint64_t busy_threads(const struct sim_card_info *info, uint64_t threads)
 {
 	return SIM_MIN(threads, info->busy_threads);
@@ -55,7 +55,7 @@ static double sm_length(const struct sim_card_info *info, const struct sim_step 
 
 /*
  * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200 (2026-11-23). A kernel that fits at
- * once takes the time of the SM with the most blocks. A larger one takes time by its blocks, plus TAIL_WAVES of a wave.
+ * once takes the time of the SM with the most blocks. A larger kernel takes the waves that its blocks need, plus TAIL_WAVES.
  */
 static double slowdown(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
 {
@@ -82,7 +82,7 @@ void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_n
 	*ret_part = part_of(info, step);
 	if (sms >= (uint64_t)info->sms)
 		return;
-	/* On fewer SMs the kernel takes longer, and meanwhile a smaller part of the GPU. An endless kernel stays endless. */
+	/* On fewer SMs the kernel takes longer, and occupies a smaller part of the GPU. An endless kernel stays endless. */
 	longer = slowdown(info, step, sms);
 	*ret_part = SIM_MIN((uint64_t)((double)*ret_part / longer), sim_space_limit(stream->ctx));
 	if (step->ns < UINT64_MAX / 4)

@@ -180,8 +180,8 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 }
 
 /*
- * Returns an nvmlGpuTopologyLevel_t, for what two GPUs have in common: 10 the switch, 20 several switches, 30 the host bridge,
- * 40 the NUMA node, 50 nothing of these.
+ * Returns an nvmlGpuTopologyLevel_t, the nearest part that connects two GPUs: 10 one PCIe switch, 20 several switches, 30 the
+ * host bridge, 40 the NUMA node, 50 none of these.
  */
 static int pcie_ancestor(const struct sim_card_info *a, const struct sim_card_info *b)
 {
@@ -217,7 +217,7 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int
 	return NVML_SUCCESS;
 }
 
-/* Returns the number of links in use. With a switch, each peer's number is the GPU's total. */
+/* Returns the number of links in use. With a switch, info.links[] has the GPU's total for each peer. */
 static unsigned int links_of(const struct nvmlDevice_st *d)
 {
 	unsigned int links = 0;
@@ -242,8 +242,8 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 }
 
 /*
- * Checks a link's number. A GPU without NVLink supports no link function. A link without a peer (its number is links_of() or
- * more) is known: its state is off, and callers refuse only to describe its peer.
+ * Checks a link's number. A GPU without NVLink supports no link function. Numbers from links_of() on are valid too: such a link
+ * is off, and only calls that ask for its peer fail.
  */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {

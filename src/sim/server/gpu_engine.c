@@ -94,7 +94,7 @@ static bool is_slowed(struct rate rate)
 	return rate.done < rate.in;
 }
 
-/* Converts the part of a nanosecond that was done to units of 1/in ns. Rounds down, so that no work ends early. */
+/* Converts the progress below 1 ns (op->remainder) to units of 1/in ns. Rounds down, so that no work ends early. */
 static uint64_t scale_remainder(const struct engine_op *op, uint64_t in)
 {
 	if (!op->remainder || op->remainder_base == in)
@@ -145,8 +145,8 @@ static bool is_contended(const struct engine_card *card)
 }
 
 /*
- * Returns the next process with work in the list, which counts as a ring, after `after`; that is `after` itself if only it has
- * work. Begins at the list's start if `after` is NULL. Returns NULL if no process has work.
+ * Returns the next process after `after` that has work. The list counts as a ring, so if only `after` has work, returns
+ * `after`. Begins at the list's start if `after` is NULL. Returns NULL if no process has work.
  */
 static struct engine_proc *next_runnable(struct engine_card *card, struct engine_proc *after)
 {

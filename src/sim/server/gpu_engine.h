@@ -33,7 +33,7 @@
 
 #define ENGINE_NEVER UINT64_MAX
 #define ENGINE_ALL 1000000U /* all SMs of a card; a part of them is given in these millionths */
-/* Most pieces of a process's work that run at once: an H200's limit of kernels. */
+/* Limit of the pieces of a process's work that run at once: an H200's limit of concurrent kernels. */
 #define ENGINE_AT_ONCE 128
 
 struct engine;
@@ -189,8 +189,8 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 bool notify, uint64_t cookie);
 /*
- * Submits a copy, or a kernel (`way` is SIM_WAY_NONE), that takes ns alone and `part` of the card's SMs, out of ENGINE_ALL. A
- * part of 0 counts as 1.
+ * Submits a copy, or a kernel (`way` is SIM_WAY_NONE). It takes `ns` when it runs alone, and `part` of the card's SMs, out of
+ * ENGINE_ALL. A part of 0 counts as 1.
  */
 bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way);

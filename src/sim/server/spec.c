@@ -354,7 +354,7 @@ static int check(const struct spec_at *at, const struct spec *spec)
 	return 0;
 }
 
-/* Parses a description. A GPU without a UUID gets one made from `seed` and its index, so the same on every machine. */
+/* Parses a description. A GPU without a UUID gets one made from `seed` and its index, so it is the same on every machine. */
 static int parse(struct spec *ret_spec, const char *text, const char *seed, const char *origin,
 		 char *error, size_t error_size)
 {

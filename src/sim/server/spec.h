@@ -8,8 +8,8 @@
  *     nvlink = 1, 2
  *
  * Each GPU has one [gpu] section. Keys that a section leaves out have an H200's values. spec.c lists the keys. The times
- * `slice_us`, `gap_us` and `switch_us` are in microseconds. `busy_threads` is the number of threads that keep an SM busy, from
- * which follows what part of the GPU a kernel takes.
+ * `slice_us`, `gap_us` and `switch_us` are in microseconds. `busy_threads` is the number of threads that keep an SM busy; it
+ * determines the part of the GPU that a kernel takes.
  *
  * Topology: `numa = N`. `pcie = B/S/...` gives the number of the host bridge and of each PCIe switch below it: two GPUs with
  * 0/1 share a switch, 0/1 and 0/2 share only a host bridge. `nvlink = 1:2, 3` gives two links to GPU 1 and the remaining links
@@ -32,7 +32,7 @@
 
 struct spec_profile {
 	char name[20];       /* such as "3g.71gb" */
-	unsigned int slices; /* compute slices, of a GPU's seven */
+	unsigned int slices; /* how many of a GPU's seven compute slices */
 	unsigned int memory_gb;
 };
 

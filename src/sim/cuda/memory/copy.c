@@ -1,14 +1,14 @@
 /*
  * Copies. To or from the host or another GPU, a copy takes time at the rate of the link (spec.h); within a GPU, at
- * set_bytes_per_s. If the simulation keeps the bytes of both ends (va.c), an
- * asynchronous copy moves them at once, a synchronous one at its end. A captured copy moves nothing.
+ * set_bytes_per_s. If the simulation keeps the bytes of both ends (va.c), an asynchronous copy moves them at once, a
+ * synchronous one at its end. A captured copy moves nothing.
  */
 #include <string.h>
 
 #include "sim/cuda/memory/vmm.h"
 #include "sim/cuda/sim.h"
 
-/* Most bytes of one copy: more than a GPU has. A larger copy is an invalid value. */
+/* Limit of the bytes of one copy: more than a GPU has. A larger copy is an invalid value. */
 #define COPY_MAX (1ull << 38)
 
 static bool on_card(uint64_t addr)

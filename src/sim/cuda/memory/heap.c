@@ -1,6 +1,6 @@
 /*
  * Small allocations: 2 MiB blocks of a context, cut into slots of 512 bytes as the driver does. A block is freed when all its
- * slots are.
+ * slots are free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct heap {
 	struct sim_region *region;
 	uint32_t free;
 	uint64_t used[SLOTS / 64]; /* one bit per slot */
-	/* For the first slot of an allocation: how many slots it has (else 0), and the unused bytes of the last one. */
+	/* At an allocation's first slot: its number of slots (else 0), and the unused bytes of its last slot. */
 	uint16_t slots[SLOTS];
 	uint16_t rest[SLOTS];
 };

@@ -255,7 +255,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 }
 
 /*
- * Writes one attribute of the memory at ptr. If ptr is unknown, writes 0 (for DEVICE_ORDINAL -2) and fails. Call with sim.lock
+ * Writes one attribute of the memory at ptr. If ptr is unknown, writes 0 (-2 for DEVICE_ORDINAL) and fails. Call with sim.lock
  * held.
  */
 static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)

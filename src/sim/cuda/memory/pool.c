@@ -158,7 +158,7 @@ static CUresult pool_alloc(CUmemoryPool pool, uint64_t bytes, CUdeviceptr *ret_p
 	if (!chunk) {
 		r = grow(pool, span, &chunk);
 		if (r == CUDA_ERROR_OUT_OF_MEMORY) {
-			/* Empty chunks of the device's other pools may free enough. */
+			/* Releasing the empty chunks of the device's pools may free enough memory. */
 			for (CUmemoryPool p = pools; p; p = p->next)
 				if (p->dev == pool->dev)
 					sim_pool_trim(p, 0);

@@ -46,7 +46,7 @@ struct CUmemPoolHandle_st {
 /* Called when an allocation of an imported pool is freed. */
 void sim_pool_import_gone(struct sim_region *region);
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
-/* Destroys the pool. Its empty chunks are released now, the others and the struct when its last allocation is freed. */
+/* Destroys the pool: releases empty chunks now, the other chunks and the struct when the last allocation is freed. */
 void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
 /* Releases empty chunks while more than `keep` bytes are reserved. */

@@ -128,7 +128,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 		if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
 			pool->threshold = *(cuuint64_t *)value;
 		else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && !*(cuuint64_t *)value)
-			/* back to the present value; a program may write only 0 */
+			/* A program may write only 0, which resets the mark to the present value. */
 			pool->reserved_high = pool->reserved;
 		else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH && !*(cuuint64_t *)value)
 			pool->used_high = pool->used;

@@ -24,8 +24,8 @@ struct reserved {
 static struct vmm *handles; /* guarded by sim.lock */
 
 /*
- * Most host memory for the contents of all handles; handles beyond that have no contents. Each mapped address is a second
- * mapping of that memory. The contents end with the handle.
+ * Limit of the host memory for the contents of all handles; handles beyond the limit have no contents. Each mapped address is a
+ * second mapping of that host memory. The contents end with the handle.
  */
 #define KEPT_MAX (256ull << 20)
 static uint64_t kept_bytes;

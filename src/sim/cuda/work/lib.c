@@ -189,7 +189,7 @@ CUresult sim_post(struct sim_request_msg m)
 	return (CUresult)link_post(&sim.link, m);
 }
 
-/* The numbers of streams [0] and of events [1]. Freed numbers are used again, so that the server's tables stay small. */
+/* The ids of streams [0] and of events [1]. Freed ids are used again, so that the server's tables stay small. */
 static struct {
 	pthread_mutex_t lock;
 	uint32_t next;
