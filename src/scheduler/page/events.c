@@ -186,7 +186,7 @@ char *events_state(struct events *e, const struct view *view)
 	char *text = write_state(&c, view);
 	/*
 	 * Reasons are computed by the timer, but only while there are readers. Without readers, compute them here and write
-	 * again.
+	 * the text again.
 	 */
 	if (text && !e->count &&
 	    reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {

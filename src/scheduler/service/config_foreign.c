@@ -11,7 +11,7 @@
 
 /* ---- flags that are true or false ---- */
 
-/* Accepts a switch only with the value that asks for what allot-scheduler always does. */
+/* Accepts a boolean flag only with the value `wanted`, which asks for what allot-scheduler always does. */
 static int only(bool wanted, const char *value, char ret[TEXT_MAX], struct error *err)
 {
 	int r = settings_parse_bool(value, err);
@@ -214,7 +214,7 @@ const struct settings_alias config_aliases[] = {
 	{ "device-config-file", NULL, NULL,
 	  "its keys for nvidia are settings of allot-scheduler, also under their names there; its keys for nodes are settings of allotd" },
 	{ "debug", "log_level", debug, "debug, if true", NULL, true },
-	/* Keys of HAMi's device configuration; in older versions of HAMi, flags. */
+	/* Keys of HAMi's device configuration, which were flags in older versions of HAMi. */
 	{ "resourceCountName", "gpu_resource", NULL, NULL },
 	{ "resourceMemoryName", "memory_resource", NULL, NULL },
 	{ "resourceMemoryPercentageName", "memory_percent_resource", NULL, NULL },

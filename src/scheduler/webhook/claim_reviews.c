@@ -254,7 +254,7 @@ static int start(struct claim_review *r)
 	return r->sizes_mib && request_sizes(r, "") >= 0 ? 1 : -ENOMEM;
 }
 
-/* Reviews the pod, with the cached sizes if it needs sizes and these are not older than SIZES_NS. */
+/* Reviews the pod. A review that needs GPU sizes uses the cached sizes, unless these are older than SIZES_NS. */
 static int review_first(struct claim_review *r, struct error *err)
 {
 	const struct claim_reviews *all = r->all;

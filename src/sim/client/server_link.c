@@ -141,8 +141,8 @@ void link_abort(struct link *l)
 }
 
 /*
- * Sends the whole request, with fd unless negative. On failure marks the link dead. Returns 0 or LINK_DEAD. Call with send_lock
- * held.
+ * Sends the whole request, and fd unless it is negative. On failure marks the link dead. Returns 0 or LINK_DEAD. Call with
+ * send_lock held.
  */
 static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 {

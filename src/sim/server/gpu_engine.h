@@ -32,7 +32,7 @@
 #include "sim/wire.h"
 
 #define ENGINE_NEVER UINT64_MAX
-#define ENGINE_ALL 1000000U /* all SMs of a card; a part of them is given in these millionths */
+#define ENGINE_ALL 1000000U /* all SMs of a card; parts of them are given in millionths */
 /* Limit of the pieces of a process's work that run at once: an H200's limit of concurrent kernels. */
 #define ENGINE_AT_ONCE 128
 
@@ -171,7 +171,7 @@ struct engine_stream *engine_stream_new(struct engine_proc *proc, uint64_t conte
 void engine_stream_close(struct engine *e, struct engine_stream *stream);
 /* Drops all work of the stream, gives its notices as failed, and frees the stream. */
 void engine_stream_kill(struct engine *e, struct engine_stream *stream);
-/* Drops all work of all streams, because the card is lost. The notices come as failed. */
+/* Drops all work of all streams, because the card is lost. Gives its notices as failed. */
 void engine_card_fail(struct engine *e, struct engine_card *card);
 
 /* Advances virtual time to t_ns: everything up to then happens in order. A t_ns before now_ns changes nothing. */

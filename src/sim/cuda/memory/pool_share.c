@@ -68,7 +68,8 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 
 /*
  * Returns an imported pool's hold on the memory `name`, which the first call opens. As on a real H200 (driver 580), NVML counts
- * the memory for no process, and the pool keeps it until the pool is destroyed. Call with sim.lock held, also open_pointer().
+ * the memory for no process, and the pool keeps it until the pool is destroyed. Call keep() and open_pointer() with sim.lock
+ * held.
  */
 static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 {

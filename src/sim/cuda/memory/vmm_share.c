@@ -1,4 +1,4 @@
-/* Memory of the virtual memory API that processes share. */
+/* How processes share memory of the virtual memory API. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
