@@ -30,8 +30,7 @@ struct model_node {
 	struct inventory inventory;    /* empty while the node does not exist */
 	uint64_t filtered_in; /* the last filter call with this node, numbered by model.filters */
 	char *cards_error; /* why the description of the node's cards was rejected; NULL if it was accepted */
-	const struct model_pod
-		*nominated_pod; /* the pod for which evictions make room here; NULL if none */
+	const struct model_pod *nominated_pod; /* the pod for which evictions make room here; NULL if none */
 	bool exists, is_listed;
 	bool is_reserved;       /* kept for the gang with the backfill reservation */
 	bool is_cooldown_dirty; /* the annotation of cooldowns (cooldown.h) must be written */

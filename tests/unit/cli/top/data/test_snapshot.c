@@ -45,8 +45,8 @@ static void test_all_there_is(void **state)
 	assert_int_equal(snapshot->share_count, 1);
 	assert_int_equal(snapshot->shares[0].card, 1);
 	assert_int_equal(snapshot->shares[0].swapped_bytes, 256);
-	assert_true(snapshot->shares[0].requested_pct == 20);
-	assert_true(snapshot->shares[0].cores_pct == 30);
+	assert_true(snapshot->shares[0].guaranteed_pct == 20);
+	assert_true(snapshot->shares[0].requested_pct == 30);
 	assert_true(snapshot->shares[0].has_steps);
 	assert_true(snapshot->shares[0].steps_per_s == 80.5);
 	assert_true(snapshot->shares[0].step_p50_ms == 12);
