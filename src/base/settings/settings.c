@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -340,6 +341,28 @@ int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *for
 		       : error_set(err, EINVAL, "must be at most %d bytes", SETTINGS_TEXT_MAX - 1);
 }
 
+static char *trim(char *text)
+{
+	while (isspace((unsigned char)*text))
+		text++;
+	size_t n = strlen(text);
+	while (n > 0 && isspace((unsigned char)text[n - 1]))
+		text[--n] = '\0';
+	return text;
+}
+
+bool settings_list_matches(const char *patterns, const char *text)
+{
+	char list[SETTINGS_TEXT_MAX], *save = NULL;
+	snprintf(list, sizeof(list), "%s", patterns);
+	for (char *p = strtok_r(list, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
+		p = trim(p);
+		if (*p && fnmatch(p, text, 0) == 0)
+			return true;
+	}
+	return false;
+}
+
 int settings_parse_bool(const char *value, struct error *err)
 {
 	static const char *const words[] = { "false", "true", "False", "True", "FALSE", "TRUE", "f",
@@ -351,16 +374,6 @@ int settings_parse_bool(const char *value, struct error *err)
 }
 
 /* ---- reading a file, line by line ---- */
-
-static char *trim(char *text)
-{
-	while (isspace((unsigned char)*text))
-		text++;
-	size_t n = strlen(text);
-	while (n > 0 && isspace((unsigned char)text[n - 1]))
-		text[--n] = '\0';
-	return text;
-}
 
 static int parse_line(const struct settings_table *table, struct config *config, char *line,
 		      struct error *err)

@@ -106,6 +106,11 @@ int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *for
 	__attribute__((format(printf, 3, 4)));
 /* Parses a boolean in the spellings of other programs ("True", "f", "0", "on" ...). Returns 0 or 1, or -EINVAL. */
 int settings_parse_bool(const char *value, struct error *err);
+/*
+ * Returns true if `text` matches one of the patterns (fnmatch(3)) in a setting's value. Commas separate the patterns. Blanks
+ * beside a comma are ignored. `patterns` has at most SETTINGS_TEXT_MAX - 1 bytes.
+ */
+bool settings_list_matches(const char *patterns, const char *text);
 
 void settings_format(const struct settings_row *row, uint64_t value, char *text, size_t size);
 /* Formats the default of a setting. `defaults` must be a config with all defaults. */

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/settings/settings.h"
 #include "base/text.h"
 #include "http/bearer_token.h"
-#include "scheduler/webhook/webhook_inside.h"
 
 #define SAY_AGAIN_NS (10 * NSEC_PER_SEC)
 #define KNOWN_NS (60 * NSEC_PER_SEC)
@@ -50,7 +50,7 @@ static int check_trust(gnutls_session_t session, struct error *err)
 /* Whether a pattern in `names` matches the name. A name that contains a NUL never matches. */
 static bool fits(const char *names, const char *name, size_t size)
 {
-	return strlen(name) == size && webhook_is_listed(names, name);
+	return strlen(name) == size && settings_list_matches(names, name);
 }
 
 static bool is_named(gnutls_x509_crt_t certificate, const char *names, char shown[NAME_BYTES])

@@ -255,7 +255,7 @@ static void write_counts(FILE *out, const struct model_counts *c)
 		{ "allot_scheduler_gangs_waiting", "Gangs of which no pod has GPUs yet.",
 		  c->gangs_waiting },
 		{ "allot_scheduler_gangs_placed",
-		  "Gangs of which as many pods as their size have GPUs.", c->gangs_placed },
+		  "Gangs that have as many pods with GPUs as their size.", c->gangs_placed },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		write_head(out, rows[i].name, rows[i].help);

@@ -1,12 +1,12 @@
 #include "scheduler/webhook/webhook.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/settings/settings.h"
 #include "base/text.h"
 #include "kube/util/base64.h"
 #include "kube/util/object.h"
@@ -14,7 +14,6 @@
 
 #define API_VERSION "admission.k8s.io/v1"
 #define DEFAULT_SCHEDULER "default-scheduler"
-#define PATTERN_MAX 256
 #define WARNINGS_MAX 16 /* the API server cuts off warnings beyond 4 KiB in all */
 
 /* ---- helpers that all parts of the webhook use ---- */
@@ -38,28 +37,12 @@ const char *webhook_meta(const struct webhook_work *w, const char *kind, const c
 	return json_string_value(json_object_get(json_object_get(metadata, kind), name));
 }
 
-bool webhook_is_listed(const char *list, const char *text)
-{
-	while (*list) {
-		size_t length = strcspn(list, ",");
-		char pattern[PATTERN_MAX];
-		if (length < sizeof(pattern)) {
-			memcpy(pattern, list, length);
-			pattern[length] = '\0';
-			if (fnmatch(pattern + strspn(pattern, " "), text, 0) == 0)
-				return true;
-		}
-		list += length + (list[length] == ',');
-	}
-	return false;
-}
-
 /* ---- changing the pod ---- */
 
 static bool is_exempt(const struct webhook_work *w)
 {
 	static const char *const labels[] = { WEBHOOK_LABEL, WEBHOOK_LABEL_HAMI };
-	if (webhook_is_listed(w->terms->namespaces, w->pod_namespace))
+	if (settings_list_matches(w->terms->namespaces, w->pod_namespace))
 		return true;
 	for (size_t i = 0; w->terms->has_opt_out && i < 2; i++) {
 		const char *value = webhook_meta(w, "labels", labels[i]);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/settings/settings.h"
 #include "kube/util/object.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
@@ -280,7 +281,7 @@ static int guard_privilege(struct webhook_work *w, struct webhook_container *c)
 static int check_image(struct webhook_work *w, const struct webhook_container *c)
 {
 	const char *image = json_string_value(json_object_get(c->object, "image"));
-	if (webhook_is_listed(w->terms->images, image ? image : ""))
+	if (settings_list_matches(w->terms->images, image ? image : ""))
 		return 0;
 	return error_set(
 		w->err, EACCES,

@@ -90,4 +90,3 @@ void webhook_warn(struct webhook_work *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Returns a value in the pod's metadata ("labels" or "annotations"), or NULL. */
 const char *webhook_meta(const struct webhook_work *w, const char *kind, const char *name);
-bool webhook_is_listed(const char *list, const char *text);

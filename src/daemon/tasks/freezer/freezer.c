@@ -1,13 +1,13 @@
 #include "daemon/tasks/freezer/freezer.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/settings/settings.h"
 #include "daemon/tasks/freezer/frozen_list.h"
 #include "daemon/tasks/freezer/watchdog.h"
 
@@ -211,13 +211,7 @@ static int apply(struct freezer *f, struct gpu_container *c, struct error *err)
 
 static bool fits_list(const char *list, const struct container *what)
 {
-	char patterns[CONFIG_PATH_MAX], *save = NULL;
-	const char *path = what->v2_path[0] ? what->v2_path : what->v1_path;
-	strcpy(patterns, list);
-	for (char *p = strtok_r(patterns, ",", &save); p; p = strtok_r(NULL, ",", &save))
-		if (fnmatch(p, path, 0) == 0)
-			return true;
-	return false;
+	return settings_list_matches(list, what->v2_path[0] ? what->v2_path : what->v1_path);
 }
 
 static bool serves_mps(const struct freezer *f)

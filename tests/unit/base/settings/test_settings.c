@@ -287,6 +287,18 @@ static void test_files(void **state)
 	assert_int_equal(settings_load(&table, &c, path, note, &said, &err), -ENOENT);
 }
 
+static void test_list_matches(void **state)
+{
+	assert_true(settings_list_matches("a", "a"));
+	assert_true(settings_list_matches("a,b/*", "b/c/d"));
+	assert_true(settings_list_matches(" a , b\t,c ", "a"));
+	assert_true(settings_list_matches(" a , b\t,c ", "b"));
+	assert_true(settings_list_matches(" a , b\t,c ", "c"));
+	assert_false(settings_list_matches("a,b", "ab"));
+	assert_false(settings_list_matches("", ""));
+	assert_false(settings_list_matches("a, ,b", ""));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_names_of_others),
 		cmocka_unit_test(test_lines),
 		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_list_matches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

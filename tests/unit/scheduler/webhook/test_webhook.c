@@ -329,7 +329,7 @@ static void test_who_is_let_alone(void **state)
 		snprintf(pod, sizeof(pod), "{'metadata':{'labels':{'%s':'yes'}},%s", labels[i], bad);
 		assert_denied(&default_terms, pod, 422, "nvidia.com/gpu");
 	}
-	strict.namespaces = "a, sys*";
+	strict.namespaces = "a , sys* , c";
 	json_t *response = respond_to(&strict, pod, "system");
 	assert_true(json_is_true(json_object_get(response, "allowed")));
 	json_decref(response);

@@ -158,7 +158,7 @@ static void test_left_alone(void **state)
 	s->container->has_library = true;
 	left_alone(s);
 	s->container->has_library = false;
-	strcpy(s->config.freeze_only, "/other/*,/kubepods*");
+	strcpy(s->config.freeze_only, "/other/* , /kubepods*");
 	left_alone(s);
 	strcpy(s->config.freeze_only, "*");
 	strcpy(s->config.freeze_never, "none,*/docker/*");
