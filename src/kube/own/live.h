@@ -58,8 +58,8 @@ struct kube_live_floor {
 };
 
 /*
- * Returns the least memory and cores that the container must get of each of its `count` GPUs: the largest values in the
- * annotations. Zeros if a node would reject the annotations.
+ * Returns the memory and cores that each of the container's `count` GPUs must offer. If the annotations name a value for each
+ * GPU, the largest one counts for all of them. Returns zeros if a node would reject the annotations.
  */
 struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
 

@@ -22,7 +22,7 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	__asm__("" : "+r"(s));
 	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
 		return NULL;
-	/* An unused record has key 0, as NULL has. Its device bits are 0, so no launch passes. */
+	/* NULL has key 0, and so has an unused record. But an unused record has no device bits, so the launch does not pass. */
 	if (unlikely(!(atomic_load_explicit(&fast_path.open, memory_order_acquire) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
 		return NULL;

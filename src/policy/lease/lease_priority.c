@@ -56,7 +56,10 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	t->budget_at = a->clock;
 }
 
-/* Time that no other tenant wanted is not charged to the budget. The debt is bounded, so it is paid back within a window. */
+/*
+ * Does not charge time that no other tenant wanted. The debt is at most a full bucket (bucket_ns()) and one slice, so that the
+ * tenant can pay it back.
+ */
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double slice_ns = (double)a->config.urgent_slice_ns, least;

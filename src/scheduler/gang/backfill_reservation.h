@@ -17,8 +17,9 @@
 #define RESERVATION_MOST_NS (UINT64_C(3600) * 1000000000)
 
 /*
- * Whether a gang has waited for patience_ns and so may get a backfill reservation. since_ns: when the gang first found no room,
- * or when it last got or missed a reservation, or lost one; 0: it has never lacked room. With patience_ns 0 always false.
+ * Whether a gang has waited for patience_ns and so may get a backfill reservation. since_ns: when the gang first found no room;
+ * each search for a reservation, and the end of a reservation, restart this time. 0: the gang has room, or never searched.
+ * Always false if patience_ns is 0.
  */
 static inline bool reservation_is_due(uint64_t since_ns, uint64_t now_ns, uint64_t patience_ns)
 {

@@ -69,8 +69,8 @@ struct webhook_claims {
 };
 
 /*
- * Returns the review with its response, a new object. NULL: err says why (-EINVAL, -ENOMEM). `claims` must not be NULL with a
- * device_class.
+ * Returns the review with its response, a new object. NULL: err says why (-EINVAL, -ENOMEM). `claims` may be NULL only if
+ * terms->device_class is NULL.
  */
 json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 		       struct webhook_claims *claims, struct error *err);

@@ -28,13 +28,13 @@ struct reconcile_figures {
 
 struct reconciler *reconcile_new(void);
 struct reconciler *reconcile_free(struct reconciler *r); /* NULL is allowed; returns NULL */
-/* Makes the comparison. Does nothing if `r` is NULL or the kubelet's list is unknown. */
+/* Compares as the top of this file says. Does nothing if `r` is NULL or the kubelet's list is unknown. */
 void reconcile_run(struct reconciler *r, struct plugin *plugin);
 struct reconcile_figures reconcile_figures(const struct reconciler *r);
 
 /*
- * Checks a container whose device ids are slices. Returns 0 and the claim with exactly these slices; or -EEXIST, naming both
- * sides, if there is no such claim or other claims have some of the slices.
+ * Checks a container whose device ids are slices. Returns 0 and the claim that has exactly these slices. Returns -EEXIST if
+ * there is no such claim; err then names what the kubelet's list says and what allotd's claims say.
  */
 int reconcile_slices(const struct slices *slices, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
