@@ -144,16 +144,17 @@ static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_f
 		server = fork();
 		if (server == 0)
 			exec_server(argv, log_fd, ready_fd, birth_fd);
-		_exit(server < 0);
+		_exit(server < 0 ? errno : 0);
 	}
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return error_set_errno(err, errno, "waitpid");
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return error_set(
-			err, EAGAIN,
-			"cannot start another process: this user's limit of processes (ulimit -u) is reached");
-	return 0;
+	int failed = WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
+	if (failed == EAGAIN)
+		return error_set(err, EAGAIN,
+				 "can't start another process: the limit of processes is reached, of "
+				 "this user (ulimit -u) or of the cgroup (pids.max)");
+	return failed ? error_set_errno(err, failed, "can't start another process") : 0;
 }
 
 int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t *ret_pid,

@@ -313,7 +313,7 @@ def test_a_token_is_needed(page):
 
 def test_bad_queries_are_refused(page):
     for view, why in (("node=A", "node: 'A': must be of a-z"), ("order=size", "order: 'size': must be name, memory"),
-                      ("nodes_from=x", "nodes_from: 'x': must be 0 to 20000"), ("open=%0a", "open: '?': must be of a-z")):
+                      ("nodes_from=x", "nodes_from: 'x': must be 0 to 20000"), ("open=%0a", "open: '?': must be made of a-z")):
         for path in ("/api/state", "/events"):
             status, _, text = page.ask(f"{path}?{view}")
             assert status == 400 and text.startswith(why) and text.count("\n") == 1, text

@@ -505,7 +505,7 @@ def test_invalid_requests_are_refused(make_node):
     node.make_pod("part", main=(30, 20))
     assert "must be whole GPUs" in node.refused(CORE, 30).details()
     node.make_pod("much", main=(150, 20))
-    assert "must be at most 100, a multiple of 100" in node.refused(CORE, 150).details()
+    assert "must be at most 100 for each GPU" in node.refused(CORE, 150).details()
     node.make_pod("no-memory", main=(31, 0))
     assert f"31: a part of a GPU needs {MEMORY} too" in node.refused(CORE, 31).details()
     node.make_pod("no-cores", main=(0, 21))

@@ -230,8 +230,9 @@ static int check(struct vcuda_request *request, const struct vcuda_names *names,
 	if (request->cores > request->cards * VCUDA_CORES_WHOLE)
 		return error_set(
 			err, EINVAL,
-			"%s: %u for %u GPU%s: must be at most 100, a multiple of 100, or at "
-			"most 100 for each GPU that " KUBE_LIVE_DOMAIN "/" VCUDA_CARDS " requests",
+			"%s: %u for %u GPU%s: must be at most 100 for each GPU; annotation " KUBE_LIVE_DOMAIN
+			"/" VCUDA_CARDS " sets the number of GPUs; without it, a "
+			"multiple of 100 requests that many whole GPUs",
 			names->cores, request->cores, request->cards, request->cards > 1 ? "s" : "");
 	if (!request->units && request->cores < request->cards * VCUDA_CORES_WHOLE)
 		return error_set(err, EINVAL, "%s: %u: a part of a GPU needs %s too", names->cores,

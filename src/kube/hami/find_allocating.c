@@ -70,17 +70,17 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is on node %s, but the kubelet "
-				"asks for %s: create the waiting pod anew when the lock has expired "
-				"(lock_expiry)",
+				"node %s is locked by pod %s/%s, which is on node %s, so the kubelet "
+				"asks for %s for another pod: create that other pod anew when the "
+				"lock has expired (lock_expiry)",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"the kubelet asks for %s: node %s is still locked by pod %s/%s, which has "
-				"ended or is ending: create the waiting pod anew when the lock has "
-				"expired (lock_expiry)",
+				"the kubelet asks for %s for a pod, but node %s is still locked by pod "
+				"%s/%s, which has ended or is ending: create the first pod anew when the "
+				"lock has expired (lock_expiry)",
 				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
@@ -122,8 +122,8 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		return error_set(
 			err, EAGAIN,
 			"no pod is being bound to node %s by a scheduler that chooses GPUs, but "
-			"the kubelet asks for %s: the pod needs allot-scheduler's schedulerName, "
-			"which its webhook sets",
+			"the kubelet asks for %s: a pod that requests GPUs needs allot-scheduler's "
+			"schedulerName (allot-scheduler's webhook sets it)",
 			q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;

@@ -434,7 +434,8 @@ static void lock_arena_ahead(uint32_t word)
 	       prepare_next(AHEAD_PAUSES))
 		has_locked = true;
 	if (has_locked)
-		log_debug("swap: all host memory that the swap arena has so far is page-locked");
+		log_debug("swap: the swap thread mapped or page-locked host memory of the arena, "
+			  "ahead of a likely move");
 }
 
 static void *swap_main(void *unused)

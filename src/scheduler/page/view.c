@@ -40,7 +40,8 @@ static int read_text(const char *name, const char *value, char ret[VIEW_TEXT_MAX
 	if (!value)
 		return 0;
 	if (strlen(value) >= VIEW_TEXT_MAX || value[strspn(value, allowed)])
-		return refuse(name, value, "of a-z, 0-9, '-' and '.', at most 253 characters", err);
+		return refuse(name, value, "made of a-z, 0-9, '-' and '.', at most 253 characters",
+			      err);
 	strcpy(ret, value);
 	return 0;
 }

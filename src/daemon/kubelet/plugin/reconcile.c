@@ -39,8 +39,8 @@ struct reconciler {
 static int differs(struct error *err, const struct pod_holder *holder)
 {
 	return error_add(err, -EEXIST,
-			 "kubelet: pod %.64s/%.64s, container %.64s: holds %zu "
-			 "devices, the first is '%.64s'",
+			 "kubelet: pod %.64s/%.64s, container %.64s has %zu device(s), "
+			 "starting with '%.64s'",
 			 holder->pod_namespace, holder->pod, holder->container, holder->count,
 			 holder->id[0]);
 }

@@ -62,8 +62,9 @@ static void test_what_can_not_be_meant(void **state)
 	const struct {
 		const char *word, *says;
 	} cases[] = {
-		{ "node=A", "node: 'A': must be of a-z, 0-9, '-' and '.', at most 253 characters" },
-		{ "namespace=a/b", "namespace: 'a/b': must be of a-z" },
+		{ "node=A",
+		  "node: 'A': must be made of a-z, 0-9, '-' and '.', at most 253 characters" },
+		{ "namespace=a/b", "namespace: 'a/b': must be made of a-z" },
 		{ longest, "at most 253 characters" },
 		{ "node_state=odd",
 		  "node_state: 'odd': must be aside, unhealthy, cordoned, full, used or free" },

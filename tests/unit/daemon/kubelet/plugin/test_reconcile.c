@@ -69,7 +69,7 @@ static void test_slices(void **state)
 	struct fixture *f = *state;
 	assert_string_equal(
 		slices_say(f, CARD "-0", NULL),
-		"kubelet: pod team/train, container main: holds 1 devices, the first is '" CARD
+		"kubelet: pod team/train, container main has 1 device(s), starting with '" CARD
 		"-0': allotd: no claim has these devices");
 	make_claim(f, ALLOCATE_KEY CARD "-0", 0, 0, 1);
 	/* As many, of which one is another. */
@@ -120,7 +120,7 @@ static void test_shares(void **state)
 	make_claim(f, POD_KEY "u-1/main", 0, -1, -1);
 	/* It does not matter on which cards the kubelet's devices lie. */
 	assert_string_equal(shares_say(f, said, 1), "");
-	assert_non_null(strstr(shares_say(f, said, 2), "holds 2 devices"));
+	assert_non_null(strstr(shares_say(f, said, 2), "has 2 device(s)"));
 	assert_non_null(strstr(shares_say(f, said, 2), "hami.io/vgpu-devices-allocated: 1 shares"));
 	assert_non_null(strstr(shares_say(f, ";" OTHER ",NVIDIA,1024,10:;", 1),
 			       "a share of " OTHER
@@ -196,7 +196,7 @@ static void test_cores(void **state)
 	struct fixture *f = *state;
 	struct claim *claim;
 	assert_non_null(strstr(cores_say(f, "u-1", "2", "2", CARD "-0", &claim),
-			       "holds 2 devices, the first is '" OTHER
+			       "has 2 device(s), starting with '" OTHER
 			       "-3': allotd: no claim has these devices"));
 	struct claim *init = make_cores(f, POD_KEY "u-1/init/" CARD "-0");
 	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
