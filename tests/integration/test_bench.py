@@ -354,8 +354,9 @@ def test_kernels_limits_the_work(machine):
 
 @pytest.mark.alone  # shares
 def test_cooperative_kernels_count_as_work(machine):
+    """Under a cap of 50 %. If the launches were not counted, the share would be 100 %, or 0."""
     *_, last = load_lines(machine, "--cooperative", "--seconds", 1)
-    assert 30 < last["share_pct"] < 60
+    assert 10 < last["share_pct"] < 60
 
 
 def test_each_process_has_its_own_lines(machine):

