@@ -1,6 +1,6 @@
 /*
  * Priority: a tenant of higher priority overtakes within a budget, and no other tenant loses more than that. Times are of the
- * simulated GPU. Prints the tables in docs/decisions/turn-lengths.md.
+ * simulated GPU. docs/decisions/turn-lengths.md has figures of its tables.
  */
 #include "rules.h"
 

@@ -1,7 +1,7 @@
 /*
  * The gain from predicting a holder's pauses. The rivals are an arbiter that always waits for 1 ms (reactive) and one that always
- * yields after 0.1 ms (eager). One tenant works with pauses, another without; guarantees are equal. Prints the table in
- * docs/decisions/turn-lengths.md.
+ * yields after 0.1 ms (eager). One tenant works with pauses, another without; guarantees are equal. Prints a table, of
+ * which docs/decisions/turn-lengths.md has some figures.
  */
 #include "../rules.h"
 
