@@ -176,8 +176,8 @@ static void check_withdrawal(void *data, uint32_t events)
 	bool is_late = waited_ns > (departure == KUBE_WITHDRAWING ? WITHDRAW_NS : DEPART_NS);
 	if (departure == KUBE_PODS_ON_WAY && is_late)
 		log_warning(
-			"ending while a pod is being bound to this node: the kubelet may fail that "
-			"pod: if it fails, create it anew");
+			"allotd ends while a pod is being bound to this node, so the kubelet may fail that pod: "
+			"if that happens, create the pod anew");
 	if (departure != KUBE_MAY_END)
 		quiet_since_ns = now_ns;
 	if (now_ns - quiet_since_ns > QUIET_NS || is_late)

@@ -84,7 +84,7 @@ static void reload_certificate(struct server *s)
 		r = generation_begin(s, &err);
 	if (r >= 0) {
 		log_info("TLS: files were read again: '%s', '%s'%s%s", s->tls.certificate_file,
-			 s->tls.key_file, s->tls.client_ca_file ? ", and for clients " : "",
+			 s->tls.key_file, s->tls.client_ca_file ? ", and the clients' CA " : "",
 			 s->tls.client_ca_file ? s->tls.client_ca_file : "");
 		tls_free(&before);
 		free_if_unused(s->generations->next);

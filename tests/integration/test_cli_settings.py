@@ -79,7 +79,7 @@ def test_options_override_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("text, error", [
-    ("quantum = 30ms", ":1: quantum: is a setting, not a tuning: write it to the file of --config"),
+    ("quantum = 30ms", ":1: quantum: is a setting, so --tuning can't set it: write it to the file of --config"),
     ("kubeconfig = /k", ":1: kubeconfig: no such tuning (allotd --list-tuning lists all)"),
     ("depth = 5", ":1: depth: '5': must be from 10us to 1s"),
     ("drain_max = 5ms", ": drain_min: '10ms': must be at most the value of drain_max, '5ms'"),

@@ -157,7 +157,7 @@ def test_cordon_by_setting(two, tmp_path):
     cordoned, = [d["index"] for d in two.ps()["devices"] if d["cordoned"]]
     assert two.ps()["devices"][cordoned]["uuid"] == uuid
     refused = two.allot("uncordon", uuid, *two.sim)
-    assert refused.returncode == 1 and "cordoned by the daemon's setting cordon" in refused.stderr
+    assert refused.returncode == 1 and "cordoned by allotd's setting 'cordon'" in refused.stderr
     unknown = two.allot("cordon", "7", *two.sim)
     assert unknown.returncode == 1 and "'7': no such GPU" in unknown.stderr
 

@@ -36,7 +36,7 @@ def test_preferred_allocation(make_node):  # noqa: F811
     assert len(plugin.prefer(everything, 13)) == 13
     for available, size, must, text in ((everything, 14, [], "asks for 14 devices"),
                                         (["GPU-x-0"], 1, [], "'GPU-x-0' is not one of allotd's"),
-                                        (ids(first, 0), 1, ids(first, 1), "must be included")):
+                                        (ids(first, 0), 1, ids(first, 1), "must include")):
         with pytest.raises(grpc.RpcError) as raised:
             plugin.prefer(available, size, must)
         assert raised.value.code() == grpc.StatusCode.INVALID_ARGUMENT

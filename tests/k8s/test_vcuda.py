@@ -503,7 +503,7 @@ def test_invalid_requests_are_refused(make_node):
             in memory.refused([f"{first}-0"], [f"{first}-1"]).details())
     assert "the request names no devices" in core.refused([]).details()
     node.make_pod("part", main=(30, 20))
-    assert "must be whole GPUs" in node.refused(CORE, 30).details()
+    assert "must be 100 for each GPU while kube_share is off" in node.refused(CORE, 30).details()
     node.make_pod("much", main=(150, 20))
     assert "must be at most 100 for each GPU" in node.refused(CORE, 150).details()
     node.make_pod("no-memory", main=(31, 0))

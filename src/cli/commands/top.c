@@ -379,7 +379,8 @@ static int check(const void *data, const char *operand, struct error *err)
 	if (options->interval.ns < LEAST_INTERVAL_NS)
 		return error_set(err, EINVAL, "--interval: too short; write 0.1 or more");
 	if (options->json && (options->sort || options->filter))
-		return error_set(err, EINVAL, "%s: not with --json, which lists all tenants",
+		return error_set(err, EINVAL,
+				 "%s: can't be used with --json, which lists all tenants",
 				 options->sort ? "--sort" : "--filter");
 	if (options->filter && strlen(options->filter) >= VIEW_INPUT_MAX)
 		return error_set(err, EINVAL,

@@ -16,11 +16,11 @@ int ring_reader_open(int fd, struct ring_reader *ret, struct error *err)
 	    st.st_size != (off_t)sizeof(struct trace_ring))
 		return error_set(
 			err, EPROTO,
-			"its trace data has an unknown format: "
-			"restart this process, so that it loads the installed version of liballot.so");
+			"the trace data has an unknown format: "
+			"restart the process, so that it loads the installed version of liballot.so");
 	void *at = mmap(NULL, sizeof(struct trace_ring), PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		return error_set_errno(err, errno, "can't map its trace data");
+		return error_set_errno(err, errno, "can't map the trace data");
 	*ret = (struct ring_reader){ .ring = at };
 	return 0;
 }

@@ -442,8 +442,8 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 	if (*tenant->terms.claim.key && !tenant->terms.is_retired)
 		return error_set(
 			err, EBUSY,
-			"tenant '%s' belongs to claim '%s', and ends with it: delete its pod or "
-			"device",
+			"tenant '%s' belongs to claim '%s', and ends with that claim: delete the "
+			"claim's pod or device",
 			tenant->terms.name, tenant->terms.claim.key);
 	bool is_ending = tenant_retire(tenant, "removed by request");
 	json_object_set_new(reply, "ending", json_boolean(is_ending));

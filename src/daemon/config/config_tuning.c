@@ -156,7 +156,8 @@ static int refuse_name(const char *key, struct error *err)
 {
 	if (settings_find(&config_settings, key))
 		return error_set(err, ENOENT,
-				 "%s: is a setting, not a tuning: write it to the file of --config",
+				 "%s: is a setting, so --tuning can't set it: write it to the file of "
+				 "--config",
 				 key);
 	return error_set(err, ENOENT, "%.60s: no such tuning (allotd --list-tuning lists all)", key);
 }

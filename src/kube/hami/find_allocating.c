@@ -70,17 +70,17 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is on node %s, so the kubelet "
-				"asks for %s for another pod: create that other pod anew when the "
-				"lock has expired (lock_expiry)",
+				"node %s is locked by pod %s/%s, which is on node %s and so can't be the "
+				"pod that needs %s: create the pod that needs these devices anew when "
+				"the lock has expired (lock_expiry)",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"the kubelet asks for %s for a pod, but node %s is still locked by pod "
-				"%s/%s, which has ended or is ending: create the first pod anew when the "
-				"lock has expired (lock_expiry)",
+				"the kubelet asks for %s, but node %s is still locked by pod %s/%s, which has "
+				"ended or is ending: create the pod that needs these devices anew when "
+				"the lock has expired (lock_expiry)",
 				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
@@ -107,7 +107,8 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 			return error_set(
 				err, EBUSY,
 				"pods %s/%s and %s/%s are both being bound to node %s, and the kubelet "
-				"asks for %s for one of them: delete one until the other runs",
+				"asks for %s for one of them: delete one pod, and create it anew when the "
+				"other pod runs",
 				found->pod_namespace, found->name, pod->pod_namespace, pod->name,
 				q->node, ids_text(q, ids));
 		found = pod;

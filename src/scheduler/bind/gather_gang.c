@@ -111,7 +111,7 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 	if (before) {
 		error_set(
 			&err, ECANCELED,
-			"kube-scheduler sent a newer request to bind this pod, which replaces this one");
+			"kube-scheduler sent a newer request to bind this pod, so this older request is dropped");
 		report_result(g, before, &err);
 	}
 	model_set_bind_waiting(g->terms.model, decision->uid, true);

@@ -172,8 +172,8 @@ static int parse_weight(char *word, struct place_weights *weights, unsigned *see
 		*seen |= 1U << i;
 		return 0;
 	}
-	return error_set(err, EINVAL,
-			 "'%.40s': must have each of slot=N,core=N,memory=N at most once", word);
+	return error_set(err, EINVAL, "'%.40s': must be slot=N, core=N or memory=N, each once",
+			 word);
 }
 
 static int read_weights(const char *text, struct place_request *place, struct error *err)
@@ -189,9 +189,10 @@ static int read_weights(const char *text, struct place_request *place, struct er
 		r = parse_weight(word, &place->weights, &seen, err);
 	const struct place_weights *w = &place->weights;
 	if (r >= 0 && (seen != 7 || (!w->slots && !w->cores && !w->memory)))
-		return error_set(err, EINVAL,
-				 "'%.40s': must be slot=N,core=N,memory=N, one of them above 0",
-				 text);
+		return error_set(
+			err, EINVAL,
+			"'%.40s': must be slot=N,core=N,memory=N, with at least one N above 0",
+			text);
 	place->has_weights = r >= 0;
 	return r;
 }

@@ -112,8 +112,8 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 			return error_set(
 				w->err, EINVAL,
 				"spec.resourceClaims already has '%.63s', the name of the claim "
-				"that is made from the container's limits: rename your claim, or "
-				"use claims without such limits",
+				"that allot-scheduler makes from the container's limits: rename your "
+				"claim, or remove the container's GPU limits",
 				c->name);
 	}
 	if (claims)

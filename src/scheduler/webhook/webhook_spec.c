@@ -196,8 +196,8 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	if (!json_array_size(sizes) || json_array_size(sizes) > ALTERNATIVES_MAX)
 		return error_set(
 			w->err, EINVAL,
-			"%.100s: can't be used: the cluster's GPUs have %zu different sizes of memory, "
-			"and percentages need 1 to %d sizes: %s by %.100s",
+			"%.100s: can't be used: the cluster's GPUs have %zu different memory sizes, "
+			"and percentages work with 1 to %d sizes only: %s with %.100s",
 			resource, json_array_size(sizes), ALTERNATIVES_MAX,
 			json_array_size(sizes) ? "ask for MiB"
 					       : "check that there are ResourceSlices of " DRA_DRIVER

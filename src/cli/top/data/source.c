@@ -221,7 +221,7 @@ int source_open(const struct daemon_target *target, struct client *client, uint6
 	r = source->fd < 0 ? errno : start(source);
 	if (r != 0) {
 		destroy(source);
-		return error_set_errno(err, r, "can't start the thread that asks the daemon");
+		return error_set_errno(err, r, "can't start the thread that talks to the daemon");
 	}
 	*ret_source = source;
 	return 0;

@@ -93,7 +93,7 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 	if (p->memory_given && p->quota_bytes > most)
 		return error_set(err, ENOSPC,
 				 "claim '%s': GPU %u: a memory quota of %" PRIu64
-				 " MiB is more than the GPU has, %" PRIu64 " MiB",
+				 " MiB is more than the GPU has (%" PRIu64 " MiB)",
 				 one->claim.key, card->index, whole_mib(p->quota_bytes), most / MIB);
 	for (size_t i = 0; i < count; i++)
 		add_all(&sums, others[i], card);

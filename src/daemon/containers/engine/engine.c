@@ -77,7 +77,7 @@ static int parse_one(const char *text, size_t size, struct engine *ret, struct e
 	}
 	return error_set(err, EINVAL,
 			 "'%.*s': must be auto, none, or a comma-separated list such as "
-			 "docker:/run/docker.sock, of docker, podman, containerd and cri-o",
+			 "docker:/run/docker.sock (kinds: docker, podman, containerd, cri-o)",
 			 (int)size, text);
 }
 

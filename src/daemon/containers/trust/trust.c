@@ -288,9 +288,9 @@ static int check(struct trust *trust, const char *path, struct error *err)
 	if (!manifest_has(&manifest, TRUST_LIBRARY, hash))
 		return error_set(
 			err, EKEYREJECTED,
-			"%s: is not the signed library: no " TRUST_LIBRARY
-			" of SHA-256 %s in %s: install the signed library, or sign a manifest that "
-			"lists this library",
+			"%s: is not the signed library: its SHA-256 %s is not listed for " TRUST_LIBRARY
+			" in %s: install the signed library, or sign a manifest that lists this "
+			"library",
 			path, digits, trust->path[FILE_MANIFEST]);
 	snprintf(trust->path[FILE_LIBRARY], PATHS_MAX, "%s", path);
 	trust->is_good = are_settled(trust);

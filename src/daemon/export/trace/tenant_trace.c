@@ -192,8 +192,8 @@ int tenant_trace_join(struct tenant *tenant, const struct process *process, uint
 				 TENANT_TRACE_WAITING_MAX);
 	if (trace->ring_count == TENANT_TRACE_RINGS_MAX)
 		return error_set(err, ENOSPC,
-				 "trace: %d processes are recorded already, the most "
-				 "allowed: this one is not",
+				 "trace: this process is not recorded: %d processes are recorded "
+				 "already, the most allowed",
 				 TENANT_TRACE_RINGS_MAX);
 	if (note_pid(trace, process->pid) < 0)
 		return error_set_errno(err, ENOMEM, "trace");

@@ -68,8 +68,8 @@ int cordon_set(struct node *node, struct card *card, bool cordoned, struct error
 	if (!cordoned && card->is_cordoned_by_settings)
 		return error_set(
 			err, EPERM,
-			"GPU %u is cordoned by the daemon's setting cordon: remove it from that "
-			"list",
+			"GPU %u is cordoned by allotd's setting 'cordon': remove the GPU from that "
+			"setting",
 			card->index);
 	card->is_cordoned = cordoned;
 	int r = write_file(node);

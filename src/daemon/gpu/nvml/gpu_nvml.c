@@ -292,7 +292,7 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 {
 	if (!gpu->process_use)
 		return error_set(err, EOPNOTSUPP,
-				 "GPU %u: the use of each process is not known: " LACKS
+				 "GPU %u: the GPU time of each process is not known: " LACKS
 				 "nvmlDeviceGetProcessUtilization",
 				 index);
 	cleanup_free nvmlProcessUtilizationSample_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));

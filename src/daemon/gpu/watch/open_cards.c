@@ -111,9 +111,8 @@ int cards_start(struct node *node, struct error *err)
 	unsigned count = node->backend->count(node->gpu);
 	node->gangs = node->config.is_gang && count > 1 ? gangs_new() : NULL;
 	if (node->config.is_gang && count > 1 && !node->gangs)
-		return error_set_errno(
-			err, ENOMEM,
-			"can't start the part that gives tenants turns on several GPUs");
+		return error_set_errno(err, ENOMEM,
+				       "can't start gangs (tenants that use several GPUs at once)");
 	if (count > NODE_MAX_CARDS)
 		return error_set(
 			err, E2BIG,

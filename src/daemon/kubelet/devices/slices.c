@@ -49,7 +49,7 @@ int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 			return error_set(
 				err, EINVAL,
 				"device '%.63s' is not one of allotd's: its number '%.20s' must be 0 to %u: "
-				"if fewer parts of a GPU are offered now, restart the kubelet",
+				"if kube_share, kube_slices or kube_split_count was changed, restart the kubelet",
 				id, dash + 1, slices->per_card - 1);
 		*ret_card = i;
 		*ret_number = number;
@@ -151,8 +151,8 @@ static int check_must(const struct slices *slices, const struct slice_set *avail
 			slice_format(slices, i, k, id);
 			return error_set(
 				err, EINVAL,
-				"the kubelet says that device '%s' must be included, but does not list "
-				"it as available",
+				"the kubelet says that the allocation must include device '%s', but does "
+				"not list this device as available",
 				id);
 		}
 	return 0;
@@ -179,7 +179,7 @@ int slices_prefer(const struct slices *slices, const struct slice_set *available
 	if (size < musts)
 		return error_set(
 			err, EINVAL,
-			"the kubelet asks for %u devices, fewer than the %u that must be included",
+			"the kubelet asks for %u devices, but says that the allocation must include %u",
 			size, musts);
 	for (unsigned wanted = size - musts; wanted;)
 		take(slices, available, choose(slices, available, &taken, wanted), &wanted, &taken);

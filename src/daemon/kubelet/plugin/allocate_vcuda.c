@@ -218,7 +218,8 @@ static bool try_memory(struct vcuda_call *c)
 		return true;
 	}
 	log_debug("device plugin: Allocate of %u units of memory, for %s", c->count,
-		  is_half ? v->awaited.key : "a container whose cores another Allocate call gives");
+		  is_half ? v->awaited.key
+			  : "a container that gets its cores by another Allocate call");
 	vcuda_answer(c);
 	return true;
 }

@@ -171,8 +171,8 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 	if (!node->config.is_kube_share && ask->cores != ask->cards * VCUDA_CORES_WHOLE)
 		return error_set(
 			err, EINVAL,
-			"the container asks for %u hundredths of %u GPU%s: must be whole GPUs, "
-			"multiples of 100, while kube_share is off",
+			"the container asks for %u hundredths of a GPU on %u GPU%s: must be 100 for "
+			"each GPU while kube_share is off",
 			ask->cores, ask->cards, ask->cards > 1 ? "s" : "");
 	return ask->chosen ? take_chosen(node, model, ask, ret, err)
 			   : take_best(node, model, ask, ret, err);

@@ -211,7 +211,7 @@ static void execute_order(struct helper *k, int fd)
 	if (answer.result != HELPER_DONE)
 		snprintf(answer.text, sizeof(answer.text), "%.*s", HELPER_TEXT_MAX - 1, err.text);
 	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
-		log_debug("the daemon does not take the answer: %s", strerror(errno));
+		log_debug("the helper can't send its answer to the daemon: %s", strerror(errno));
 }
 
 /* Returns the pid of the first process whose memory is off the GPU or, without one, of the first locked process; 0: none. */

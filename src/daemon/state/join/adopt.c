@@ -163,7 +163,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 		return error_set(
 			err, EINVAL,
 			"%s: is in the wrong directory: a tenant whose file has the field 'claim' "
-			"must be below claims/, any other below tenants/",
+			"must be below claims/, any other tenant below tenants/",
 			path);
 	}
 	if (node_find_tenant(node, state.terms.name)) {

@@ -298,8 +298,8 @@ static void start_openings(struct gpu_watch *w)
 	else
 		snprintf(paths, sizeof(paths), "%s", NVIDIA_NODE);
 	if (open_events_start(node->loop, paths, node_opened, w, &w->open_events, &err) < 0)
-		log_warning("GPU work without the library is noticed by polling alone, so that a "
-			    "container may hold memory before it is seen: %s",
+		log_warning("GPU work without the library is noticed by polling alone, so a container "
+			    "may hold GPU memory before allotd notices the container: %s",
 			    err.text);
 	else if (!open_events_has_connector(w->open_events))
 		log_info("the kernel's process connector can't be used (it needs the host's "

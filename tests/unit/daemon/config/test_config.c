@@ -108,7 +108,7 @@ static void test_tables_are_apart(void **state)
 	for (size_t i = 0; i < config_settings.count; i++) {
 		snprintf(line, sizeof(line), "%s = 0\n", config_settings.row[i].name);
 		assert_int_equal(tune(&c, line), 1);
-		assert_non_null(strstr(said, ": is a setting, not a tuning: "));
+		assert_non_null(strstr(said, ": is a setting, so --tuning can't set it: "));
 	}
 	assert_int_equal(tune(&c, "kubeconfig = /k\n"), 1);
 	assert_non_null(strstr(said, "f:1: kubeconfig: no such tuning"));

@@ -217,13 +217,13 @@ static void test_bad_wishes(void **state)
 		{ "hami.io/device-scoring-weights", "slot=1,core=1",
 		  "hami.io/device-scoring-weights: 'slot=1,core=1': must be "
 		  "slot=N,core=N,memory=N, "
-		  "one of them above 0" },
+		  "with at least one N above 0" },
 		{ "hami.io/device-scoring-weights", "slot=0,core=0,memory=0",
 		  "hami.io/device-scoring-weights: 'slot=0,core=0,memory=0': must be "
-		  "slot=N,core=N,memory=N, one of them above 0" },
+		  "slot=N,core=N,memory=N, with at least one N above 0" },
 		{ "hami.io/device-scoring-weights", "slot=1,slot=1,core=1,memory=1",
-		  "hami.io/device-scoring-weights: 'slot=1': must have each of "
-		  "slot=N,core=N,memory=N at most once" },
+		  "hami.io/device-scoring-weights: 'slot=1': must be slot=N, core=N or "
+		  "memory=N, each once" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		json_t *pod = pod_object("a", GPU);

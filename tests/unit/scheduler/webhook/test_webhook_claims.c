@@ -207,12 +207,12 @@ static void test_a_part_of_each_size(void **state)
 	sizes = json_array();
 	assert_refused(
 		pod,
-		"and percentages need 1 to 8 sizes: check that there are ResourceSlices of gpu.allot.dev, or ask for MiB by ");
+		"and percentages work with 1 to 8 sizes only: check that there are ResourceSlices of gpu.allot.dev, or ask for MiB with ");
 	for (int i = 1; i < 10; i++)
 		json_array_append_new(sizes, json_integer(i));
 	assert_refused(
 		pod,
-		"have 9 different sizes of memory, and percentages need 1 to 8 sizes: ask for MiB by "
+		"have 9 different memory sizes, and percentages work with 1 to 8 sizes only: ask for MiB with "
 		"nvidia.com/gpumem");
 	json_decref(sizes);
 	sizes = NULL;

@@ -66,7 +66,7 @@ static void test_memory(void **state)
 	b.on_full = ON_FULL_WAIT;
 	b.device[0].promise.quota_bytes = 9 * GIB;
 	expect(&a, &b, false, ENOSPC,
-	       "claim 'key-2': GPU 0: a memory quota of 9216 MiB is more than the GPU has, 8192 MiB");
+	       "claim 'key-2': GPU 0: a memory quota of 9216 MiB is more than the GPU has (8192 MiB)");
 }
 
 /* Values from a file may be of any size, so sums may wrap, also in the message. */
@@ -82,7 +82,7 @@ static void test_sums_that_overflow(void **state)
 		assert_int_equal(claims_check(list, 2, false, &err), -ENOSPC);
 		assert_string_equal(err.text,
 				    "claim 'key-2': GPU 0: a memory quota of 17592186040320 MiB "
-				    "is more than the GPU has, 8192 MiB");
+				    "is more than the GPU has (8192 MiB)");
 	}
 	a.device[0].promise.quota_bytes = b.device[0].promise.quota_bytes = UINT64_C(1) << 63;
 	b.on_full = ON_FULL_FAIL;

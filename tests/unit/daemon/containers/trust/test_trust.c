@@ -155,7 +155,7 @@ static void test_changed_byte(void **state)
 {
 	assert_good();
 	write_bytes("library", "cOde", 4);
-	assert_refused(EKEYREJECTED, "is not the signed library: no liballot.so of SHA-256 ");
+	assert_refused(EKEYREJECTED, "is not the signed library: its SHA-256 ");
 	write_bytes("library", "code", 4);
 	assert_good();
 	/* In place, too. */

@@ -177,11 +177,12 @@ static void test_impossible_preference(void **state)
 	refuse_preference(
 		set_of(1, 1, 0), set_of(0, 0, 0), 3,
 		"the kubelet asks for 3 devices, but lists only 2 as available: restart the kubelet, then make the pod anew");
-	refuse_preference(set_of(7, 0, 0), set_of(7, 0, 0), 2,
-			  "the kubelet asks for 2 devices, fewer than the 3 that must be included");
+	refuse_preference(
+		set_of(7, 0, 0), set_of(7, 0, 0), 2,
+		"the kubelet asks for 2 devices, but says that the allocation must include 3");
 	refuse_preference(set_of(7, 0, 0), set_of(0, 2, 0), 2,
-			  "the kubelet says that device '" B
-			  "-1' must be included, but does not list it as available");
+			  "the kubelet says that the allocation must include device '" B
+			  "-1', but does not list this device as available");
 }
 
 /* Compared with every set of cards: never more cards than needed, and exactly the requested number. */
