@@ -201,5 +201,4 @@ def test_call_without_a_pod_being_bound_is_refused(node):
     node.send("allocate", "GPU-a-0")
     assert node.read_line() == (
         f"error no pod is being bound to node {node.name} by a scheduler that chooses GPUs, but the kubelet "
-        "asks for GPU-a-0: a pod that requests GPUs needs allot-scheduler's schedulerName "
-        "(allot-scheduler's webhook sets it)")
+        "asks for GPU-a-0: pods that request GPUs need allot-scheduler's schedulerName")

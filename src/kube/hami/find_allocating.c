@@ -70,17 +70,15 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is on node %s and so can't be the "
-				"pod that needs %s: create the pod that needs these devices anew when "
-				"the lock has expired (lock_expiry)",
+				"node %s is locked by pod %s/%s, which is on node %s, so another pod needs "
+				"%s: create that pod anew after the setting lock_expiry's time",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"the kubelet asks for %s, but node %s is still locked by pod %s/%s, which has "
-				"ended or is ending: create the pod that needs these devices anew when "
-				"the lock has expired (lock_expiry)",
+				"a pod needs %s, but node %s is still locked by pod %s/%s, which has ended or is ending: "
+				"create the waiting pod anew after the setting lock_expiry's time",
 				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
@@ -106,9 +104,8 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		if (found)
 			return error_set(
 				err, EBUSY,
-				"pods %s/%s and %s/%s are both being bound to node %s, and the kubelet "
-				"asks for %s for one of them: delete one pod, and create it anew when the "
-				"other pod runs",
+				"pods %s/%s and %s/%s are both being bound to node %s, and one of them needs "
+				"%s: delete one, and create it anew when the other runs",
 				found->pod_namespace, found->name, pod->pod_namespace, pod->name,
 				q->node, ids_text(q, ids));
 		found = pod;
@@ -123,8 +120,8 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		return error_set(
 			err, EAGAIN,
 			"no pod is being bound to node %s by a scheduler that chooses GPUs, but "
-			"the kubelet asks for %s: a pod that requests GPUs needs allot-scheduler's "
-			"schedulerName (allot-scheduler's webhook sets it)",
+			"the kubelet asks for %s: pods that request GPUs need allot-scheduler's "
+			"schedulerName",
 			q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;
