@@ -20,6 +20,7 @@ VALUES = {
     "defaults": [],
     "own-kube-scheduler": ["scheduler.kubeScheduler.enabled=false", "scheduler.bindSeconds=25",
                            "webhook.failurePolicy=Fail"],
+    "strict": ["webhook.strict=true", "scheduler.settings.guard_mounts=warn"],
     "cert-manager": ["certificate.from=cert-manager", "vocabulary=gpu-manager"],
     "cert-manager-issuer": ["certificate.from=cert-manager", "certificate.issuerRef.name=x",
                             "certificate.issuerRef.kind=ClusterIssuer", "webhook.skipNamespaces=null"],

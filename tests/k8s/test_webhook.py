@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+from charts import Helm, of_kind
 from cluster import ADMIN_TOKEN, ApiError
 from machines import wait_until
 from scheduler import Scheduler, issue
@@ -34,7 +35,7 @@ def configuration(scheduler, policy):
 class Webhook:
     """allot-scheduler, and a cluster that calls its webhook before pods are stored."""
 
-    def __init__(self, cluster, folder, settings="", policy="Fail"):
+    def __init__(self, cluster, folder, settings="", policy="Fail", change=lambda configuration: None):
         self.cluster = cluster
         self.serial = 0
         for name, labels in ((NAMESPACE, {}), ("quiet", {"allot.dev/webhook": "ignore"})):
@@ -43,7 +44,9 @@ class Webhook:
             except ApiError as error:
                 assert error.status == 409
         self.scheduler = Scheduler(folder, settings)
-        cluster.request("POST", CONFIGURATIONS, configuration(self.scheduler, policy))
+        made = configuration(self.scheduler, policy)
+        change(made)
+        cluster.request("POST", CONFIGURATIONS, made)
         # The API server learns of the webhook by a watch.
         wait_until(self.is_asked, what="the API server calling the webhook")
 
@@ -82,8 +85,8 @@ class Webhook:
 def webhook(cluster, tmp_path):
     made = []
 
-    def make(settings="", policy="Fail"):
-        made.append(Webhook(cluster, tmp_path / "scheduler", settings, policy))
+    def make(*arguments, **more):
+        made.append(Webhook(cluster, tmp_path / "scheduler", *arguments, **more))
         return made[-1]
 
     yield make
@@ -142,11 +145,107 @@ def test_pods_are_refused_with_the_reason(webhook):
     refusal = w.refusal({"nvidia.com/gpu": "1"}, container={"securityContext": {"privileged": True}})
     assert "container main: securityContext.privileged is true (the container requests a GPU)" in refusal
     refusal = w.refusal({"nvidia.com/gpu": "1"}, volumes=[{"name": "d", "hostPath": {"path": "/dev/nvidia0"}}])
-    assert "volume d: the host path /dev/nvidia0 contains device files" in refusal
+    assert "volume d: by the host path /dev/nvidia0 a pod can bypass the limits: leave it out" in refusal
     refusal = w.refusal({"nvidia.com/gpu": "1"}, container={"image": "other"})
     assert "image 'other' is not allowed to use GPUs" in refusal
     assert w.make({"nvidia.com/gpu": "1"})["spec"]["schedulerName"] == "allot-scheduler"
 
+
+# ---- the chart's webhook.strict ----
+
+@pytest.fixture
+def strict(webhook, build_programs, tmp_path):
+    """What the chart makes with webhook.strict, but for the namespaces of these tests, and with a URL."""
+    made = Helm(build_programs("helm", "kustomize") / "helm", tmp_path / "helm").render(["webhook.strict=true"])
+    rendered = of_kind(made, "MutatingWebhookConfiguration")["webhooks"]
+    settings = next(one["data"]["allot-scheduler.conf"] for one in made
+                    if one["kind"] == "ConfigMap" and "allot-scheduler.conf" in one["data"])
+
+    def change(made):
+        own, = made["webhooks"]
+        for hook in rendered:
+            hook["clientConfig"] = own["clientConfig"]
+            hook["namespaceSelector"]["matchExpressions"].append(own["namespaceSelector"]["matchExpressions"][0])
+        made["webhooks"] = rendered
+
+    return webhook("".join(f"{line}\n" for line in settings.splitlines() if line.startswith(("guard_", "pod_opt_out"))),
+                   change=change)
+
+
+def host_path(path):
+    return {"volumes": [{"name": "v", "hostPath": {"path": path}}]}
+
+
+def of_container(**container):
+    return {"container": container}
+
+
+def env(name):
+    return of_container(env=[{"name": name, "value": "x"}])
+
+
+def capability(name):
+    return of_container(securityContext={"capabilities": {"add": [name]}})
+
+
+WAYS_PAST = {
+    **{path: (host_path(path), f"by the host path {path} a pod can bypass the limits")
+       for path in ("/proc/1/root", "/run", "/var/run", "/run/allot", "/var/lib/allot", "/var/lib/kubelet/device-plugins", "/sys")},
+    **{name: (env(name), f"environment variable {name} can bypass the limits")
+       for name in ("ALLOT_SOCKET", "ALLOT_UNKNOWN", "LD_AUDIT", "LD_PRELOAD", "CUDA_MPS_PIPE_DIRECTORY")},
+    "envFrom": (of_container(envFrom=[{"configMapRef": {"name": "x", "optional": True}}]), "environment variables from envFrom"),
+    "mount": ({"volumes": [{"name": "v", "emptyDir": {}}],
+               **of_container(volumeMounts=[{"name": "v", "mountPath": "/etc/../etc/ld.so.preload"}])},
+              "a mount at /etc/ld.so.preload"),
+    "SYS_ADMIN": (capability("SYS_ADMIN"), "capability SYS_ADMIN reaches the node"),
+    "privileged": (of_container(securityContext={"privileged": True}), "securityContext.privileged is true"),
+    "hostPID": ({"hostPID": True}, "spec.hostPID: the pod reaches processes of others"),
+}
+
+
+def test_strict_refuses_each_way_past_the_limits(strict):
+    strict.make({"nvidia.com/gpu": "1"}, labels={"allot.dev/webhook": "ignore"})
+    for name, (pod, reason) in WAYS_PAST.items():
+        for labels in ({}, {"allot.dev/webhook": "ignore"}):
+            refusal = strict.refusal({"nvidia.com/gpu": "1"}, labels=labels, **pod)
+            assert refusal.startswith("403: ") and "gpu-pods.allot.dev" in refusal and reason in refusal, (name, refusal)
+    for name in ("privileged", "SYS_ADMIN", "hostPID", "/run", "/sys"):
+        assert WAYS_PAST[name][1] in strict.refusal({"cpu": "1"}, **WAYS_PAST[name][0]), name
+    # The operator's escape.
+    strict.make({"nvidia.com/gpu": "1"}, in_namespace="quiet", **WAYS_PAST["privileged"][0])
+    # An image of CUDA shows all GPUs to a container that requests none, unless the variable says otherwise.
+    pod = strict.make({"cpu": "1"})
+    assert pod["spec"]["containers"][0]["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]
+
+
+def test_strict_guards_ephemeral_containers(strict):
+    """As kubectl debug adds them."""
+    for limits in ({"nvidia.com/gpu": "1"}, {"cpu": "1"}):
+        name = strict.make(limits)["metadata"]["name"]
+        path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/ephemeralcontainers"
+
+        def debug(container, **more):
+            return strict.cluster.request("PATCH", path, {"spec": {"ephemeralContainers": [
+                {"name": container, "image": "none", **more}]}}, kind="application/strategic-merge-patch+json")
+
+        for more in (WAYS_PAST["privileged"], WAYS_PAST["SYS_ADMIN"]):
+            with pytest.raises(ApiError) as refused:
+                debug("wrong", **more[0]["container"])
+            assert str(refused.value).startswith("403: ") and more[1] in str(refused.value)
+        made = debug("first")["spec"]["ephemeralContainers"]
+        assert made[0]["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]
+        assert {one["name"] for one in debug("second")["spec"]["ephemeralContainers"]} == {"first", "second"}
+
+
+def test_strict_stores_no_pod_with_gpus_while_the_webhook_is_down(strict):
+    strict.scheduler.stop()
+    refusal = strict.refusal({"nvidia.com/gpumem": "100"})
+    assert 'failed calling webhook \\"gpu-pods.allot.dev\\"' in refusal
+    assert strict.make({"cpu": "1"})["spec"]["schedulerName"] == "default-scheduler"
+    strict.make({"nvidia.com/gpumem": "100"}, in_namespace="quiet")
+
+
+# ---- pods that the webhook does not see ----
 
 def test_labels_opt_out_of_the_webhook(webhook):
     w = webhook()

@@ -26,6 +26,7 @@ struct webhook_terms config_webhook_terms(const struct config *c)
 		.environment = c->guard_environment,
 		.mounts = c->guard_mounts,
 		.privileged = c->guard_privileged,
+		.host_paths = c->host_paths,
 		.guards_others = c->guards_others,
 		.images = c->images,
 		.namespaces = c->namespaces,

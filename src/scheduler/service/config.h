@@ -47,7 +47,7 @@ struct config {
 	unsigned default_gpus, default_cores;
 	uint64_t default_memory_bytes;
 	unsigned guard_environment, guard_mounts, guard_privileged; /* enum webhook_guard */
-	char images[SETTINGS_TEXT_MAX], namespaces[SETTINGS_TEXT_MAX];
+	char host_paths[SETTINGS_TEXT_MAX], images[SETTINGS_TEXT_MAX], namespaces[SETTINGS_TEXT_MAX];
 };
 
 extern const struct settings_table config_table;

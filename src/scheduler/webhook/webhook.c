@@ -14,6 +14,7 @@
 
 #define API_VERSION "admission.k8s.io/v1"
 #define DEFAULT_SCHEDULER "default-scheduler"
+#define EPHEMERAL "ephemeralContainers"
 #define WARNINGS_MAX 16 /* the API server cuts off warnings beyond 4 KiB in all */
 
 /* ---- helpers that all parts of the webhook use ---- */
@@ -59,8 +60,23 @@ static bool is_sidecar(const json_t *container)
 	return policy && !strcmp(policy, "Always");
 }
 
-static int add_containers(struct webhook_work *w, const char *kind, bool is_init)
+/* Whether the pod had an ephemeral container of this name before. */
+static bool is_old(const struct webhook_work *w, const char *name)
 {
+	const json_t *list = json_object_get(json_object_get(w->old_pod, "spec"), EPHEMERAL), *one;
+	size_t i;
+	json_array_foreach(list, i, one)
+	{
+		const char *own = json_string_value(json_object_get(one, "name"));
+		if (own && !strcmp(own, name))
+			return true;
+	}
+	return false;
+}
+
+static int add_containers(struct webhook_work *w, const char *kind)
+{
+	bool is_init = !strcmp(kind, "initContainers"), is_ephemeral = !strcmp(kind, EPHEMERAL);
 	json_t *list = json_object_get(json_object_get(w->pod, "spec"), kind), *object;
 	size_t i;
 	if (list && !json_is_null(list) && !json_is_array(list))
@@ -71,9 +87,12 @@ static int add_containers(struct webhook_work *w, const char *kind, bool is_init
 		const char *name = json_string_value(json_object_get(object, "name"));
 		if (!json_is_object(object))
 			return error_set(w->err, EINVAL, "spec.%s: %zu: must be an object", kind, i);
+		if (is_ephemeral && name && is_old(w, name))
+			continue;
 		*c = (struct webhook_container){ .object = object,
 						 .name = name ? name : "",
-						 .is_init = is_init && !is_sidecar(object) };
+						 .is_init = is_init && !is_sidecar(object),
+						 .is_ephemeral = is_ephemeral };
 		snprintf(c->path, sizeof(c->path), "/spec/%s/%zu", kind, i);
 		w->containers++;
 	}
@@ -85,12 +104,15 @@ static int find_containers(struct webhook_work *w)
 	const json_t *spec = json_object_get(w->pod, "spec");
 	size_t init = json_array_size(json_object_get(spec, "initContainers"));
 	size_t main = json_array_size(json_object_get(spec, "containers"));
-	w->container = calloc(init + main + 1, sizeof(*w->container));
+	size_t ephemeral = json_array_size(json_object_get(spec, EPHEMERAL));
+	w->container = calloc(init + main + ephemeral + 1, sizeof(*w->container));
 	if (!w->container)
 		return -ENOMEM;
-	int r = add_containers(w, "initContainers", true);
+	int r = add_containers(w, "initContainers");
 	if (r >= 0)
-		r = add_containers(w, "containers", false);
+		r = add_containers(w, "containers");
+	if (r >= 0 && w->is_ephemeral)
+		r = add_containers(w, EPHEMERAL);
 	if (r >= 0 && !main)
 		r = error_set(w->err, EACCES, "pod has no containers");
 	return r;
@@ -172,6 +194,35 @@ static int process_pod(struct webhook_work *w)
 	return r >= 0 && is_ours ? make_ours(w, spec) : r;
 }
 
+/* Whether webhook_make_claims() has replaced the limits of this pod by ResourceClaims. */
+static bool has_made_claims(const struct webhook_work *w)
+{
+	const json_t *list = json_object_get(json_object_get(w->pod, "spec"), "resourceClaims");
+	const json_t *one;
+	size_t i;
+	json_array_foreach(list, i, one)
+	{
+		const char *name = json_string_value(
+			json_object_get(one, "resourceClaimTemplateName"));
+		if (name && !strncmp(name, WEBHOOK_TEMPLATES, strlen(WEBHOOK_TEMPLATES)))
+			return true;
+	}
+	return false;
+}
+
+/* Checks the ephemeral containers that a running pod gets (kubectl debug). */
+static int process_ephemeral(struct webhook_work *w)
+{
+	bool is_ours = !other_scheduler(w, json_object_get(w->pod, "spec")) || w->terms->is_forced;
+	if (is_exempt(w))
+		return 0;
+	int r = find_containers(w);
+	/* The pod's requests were checked when it was made. */
+	if (r >= 0 && webhook_read_requests(w) < 0)
+		*w->err = (struct error){ 0 };
+	return r >= 0 ? webhook_guard(w, is_ours && (requests_gpu(w) || has_made_claims(w))) : r;
+}
+
 /* ---- the review ---- */
 
 /* The HTTP status says whether the pod is forbidden, malformed, or would be acceptable later. */
@@ -218,14 +269,14 @@ static json_t *make_response(const struct webhook_work *w, const char *uid, int 
 	return json_incref(response);
 }
 
-static bool is_for_us(const json_t *request)
+static bool is_review_of(const json_t *request, const char *operation, const char *subresource)
 {
-	const char *operation = json_string_value(json_object_get(request, "operation"));
+	const char *own = json_string_value(json_object_get(request, "operation"));
 	const char *kind = json_string_value(
 		json_object_get(json_object_get(request, "kind"), "kind"));
 	const char *part = json_string_value(json_object_get(request, "subResource"));
-	return operation && !strcmp(operation, "CREATE") && kind && !strcmp(kind, "Pod") &&
-	       !(part && *part);
+	return own && !strcmp(own, operation) && kind && !strcmp(kind, "Pod") &&
+	       !strcmp(part ? part : "", subresource);
 }
 
 static const char *namespace_of(const json_t *request)
@@ -241,15 +292,17 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 	struct webhook_work w = { .terms = terms,
 				  .claims = claims,
 				  .pod = json_deep_copy(json_object_get(request, "object")),
+				  .old_pod = json_object_get(request, "oldObject"),
 				  .pod_namespace = namespace_of(request),
 				  .warnings = json_array(),
 				  .err = &why };
 	json_t *response = NULL;
 	int r = 0;
-	if (is_for_us(request))
-		r = json_is_object(w.pod)
-			    ? process_pod(&w)
-			    : error_set(&why, EINVAL, "the AdmissionReview has no pod");
+	w.is_ephemeral = is_review_of(request, "UPDATE", "ephemeralcontainers");
+	if (w.is_ephemeral || is_review_of(request, "CREATE", ""))
+		r = !json_is_object(w.pod)
+			    ? error_set(&why, EINVAL, "the AdmissionReview has no pod")
+			    : (w.is_ephemeral ? process_ephemeral : process_pod)(&w);
 	if (r >= 0 && *w.patch.misfit)
 		r = error_set(&why, EINVAL, "%s", w.patch.misfit);
 	if (r != -ENOMEM && !w.patch.has_failed && w.warnings)

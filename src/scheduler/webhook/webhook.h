@@ -48,6 +48,7 @@ struct webhook_terms {
 	bool needs_both;           /* containers must request both memory and compute */
 	bool needs_estimate;       /* pods must estimate their duration or concurrency */
 	enum webhook_guard environment, mounts, privileged;
+	const char *host_paths; /* list of host paths that `mounts` lets pass */
 	bool guards_others;     /* the guards also apply to pods without GPU requests */
 	const char *images;     /* list of images that containers with GPUs may use */
 	const char *namespaces; /* list of namespaces to ignore, or "none" */

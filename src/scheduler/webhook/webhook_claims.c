@@ -31,7 +31,7 @@ static int name_template(struct webhook_work *w, const json_t *spec, char ret[TE
 	cleanup_free char *text = json_dumps(spec, JSON_COMPACT | JSON_SORT_KEYS);
 	if (!text || gnutls_hash_fast(GNUTLS_DIG_SHA256, text, strlen(text), digest) < 0)
 		return error_set_errno(w->err, ENOMEM, "claim");
-	char *at = stpcpy(ret, "allot-");
+	char *at = stpcpy(ret, WEBHOOK_TEMPLATES);
 	for (size_t i = 0; i < TEMPLATE_BYTES; i++)
 		at += sprintf(at, "%02x", digest[i]);
 	return 0;

@@ -1,25 +1,20 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/settings/settings.h"
 #include "kube/util/object.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
 
-/* longest path that is compared with the table of host paths, whose entries are shorter */
-#define PATH_BYTES 256
 /* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value and shows no GPU */
 #define NO_GPU "none"
 
 /* ---- the operator's decision ---- */
 
-/*
- * Treats `what`, a part of the pod that can bypass the library, as the operator configured (`guard`). Returns true if the
- * caller must rewrite that part; sets *ret_r to an error if the pod is denied.
- */
-static bool decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
-		   const char *right, int *ret_r)
+bool webhook_decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
+		    const char *right, int *ret_r)
 {
 	switch (guard) {
 	case GUARD_ALLOW: break;
@@ -51,18 +46,30 @@ static bool unless_none(const char *value)
 	return !value || (strcmp(value, "none") && strcmp(value, "void"));
 }
 
+static bool never(const char *value)
+{
+	return false;
+}
+
+/* Of the rows that fit a name, the first decides. */
 static const struct variable {
 	const char *name;
+	bool is_prefix; /* the row is for all names that begin so */
 	bool (*matters)(const char *value);
 	bool for_others; /* applies also to containers without a GPU request */
 } variables[] = {
-	{ "LD_PRELOAD", always, false },
-	{ "LD_LIBRARY_PATH", always, false },
-	{ "NVIDIA_VISIBLE_DEVICES", unless_none, true },
-	{ "CUDA_DISABLE_CONTROL", unless_off, false },
+	{ "LD_", true, always, false }, /* ld.so(8): preloaded, audited and searched libraries */
+	{ "GLIBC_TUNABLES", false, always, false },
+	{ "ALLOT_LOG", false, never, false },
+	{ "ALLOT_", true, always, false },
+	{ "CUDA_MPS_", true, always, false },
+	{ "NVIDIA_VISIBLE_DEVICES", false, unless_none, true },
+	{ "CUDA_DISABLE_CONTROL", false, unless_off, false },
 };
+#define VARIABLES (sizeof(variables) / sizeof(variables[0]))
 
-static const struct variable *find_variable(const json_t *entry, bool requests_gpu)
+/* Returns the name of the variable if it can bypass the limits, else NULL. */
+static const char *bypassing_variable(const json_t *entry, bool requests_gpu)
 {
 	const char *name = json_string_value(json_object_get(entry, "name"));
 	const char *value = json_string_value(json_object_get(entry, "value"));
@@ -70,12 +77,26 @@ static const struct variable *find_variable(const json_t *entry, bool requests_g
 		value = NULL;
 	else if (!value)
 		value = "";
-	for (size_t i = 0; name && i < sizeof(variables) / sizeof(variables[0]); i++) {
+	for (size_t i = 0; name && i < VARIABLES; i++) {
 		const struct variable *v = &variables[i];
-		if (!strcmp(v->name, name))
-			return (requests_gpu || v->for_others) && v->matters(value) ? v : NULL;
+		if (v->is_prefix ? !strncmp(name, v->name, strlen(v->name)) : !strcmp(name, v->name))
+			return (requests_gpu || v->for_others) && v->matters(value) ? name : NULL;
 	}
 	return NULL;
+}
+
+/* Whether the names of an envFrom's variables, which begin with `prefix`, may be names in the table. */
+static bool may_bypass(const char *prefix)
+{
+	for (size_t i = 0; i < VARIABLES; i++) {
+		const struct variable *v = &variables[i];
+		size_t own = strlen(v->name), length = strlen(prefix);
+		if (v->is_prefix && own < length)
+			length = own;
+		if (length <= own && !strncmp(v->name, prefix, length))
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -99,169 +120,55 @@ static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 			  json_pack("{s:s,s:s}", "name", "NVIDIA_VISIBLE_DEVICES", "value", NO_GPU));
 }
 
+/* The variables of an envFrom are in another object, which may change later. So it can't be checked, nor rewritten. */
+static int guard_env_from(struct webhook_work *w, const struct webhook_container *c)
+{
+	const json_t *list = json_object_get(c->object, "envFrom"), *entry;
+	bool can_bypass = false;
+	size_t i;
+	json_array_foreach(list, i, entry)
+	{
+		const char *prefix = json_string_value(json_object_get(entry, "prefix"));
+		can_bypass |= may_bypass(prefix ? prefix : "");
+	}
+	if (!can_bypass || w->terms->environment == GUARD_ALLOW)
+		return 0;
+	if (w->terms->environment == GUARD_DENY)
+		return error_set(w->err, EACCES,
+				 "container %.63s: environment variables from envFrom can bypass the "
+				 "limits: use env, or give envFrom a prefix such as APP_",
+				 c->name);
+	webhook_warn(w,
+		     "container %.63s: environment variables from envFrom are not checked, and may "
+		     "bypass the limits: use env, or give envFrom a prefix such as APP_",
+		     c->name);
+	return 0;
+}
+
 static int guard_environment(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");
 	json_t *list = json_object_get(c->object, "env");
 	int r = 0;
 	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {
-		const struct variable *v = find_variable(json_array_get(list, i), c->requests_gpu);
-		char what[160];
-		if (!v)
+		const char *name = bypassing_variable(json_array_get(list, i), c->requests_gpu);
+		char what[240];
+		if (!name)
 			continue;
 		snprintf(what, sizeof(what),
-			 "container %.63s: environment variable %s can bypass the limits", c->name,
-			 v->name);
-		if (decide(w, w->terms->environment, what, "leave it out", &r) && path)
+			 "container %.63s: environment variable %.100s can bypass the limits",
+			 c->name, name);
+		if (webhook_decide(w, w->terms->environment, what, "leave it out", &r) && path)
 			json_patch_remove_at(&w->patch, list, path, i);
 	}
-	if (r >= 0 && w->terms->environment == GUARD_REWRITE && !c->requests_gpu)
+	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && !c->requests_gpu)
 		put_no_gpu(w, c);
-	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && c->requests_gpu &&
-	    json_array_size(json_object_get(c->object, "envFrom")))
-		webhook_warn(w,
-			     "container %.63s: environment variables from envFrom are not checked, "
-			     "and may bypass the limits: use env instead",
-			     c->name);
-	return r;
-}
-
-/* ---- mounts ---- */
-
-static void normalize(const char *path, char ret[PATH_BYTES])
-{
-	size_t used = 0;
-	while (*path && used + 1 < PATH_BYTES) {
-		size_t length;
-		path += strspn(path, "/");
-		length = strcspn(path, "/");
-		if (!length || (length == 1 && *path == '.')) {
-			path += length;
-			continue;
-		}
-		if (used + length + 2 > PATH_BYTES)
-			break;
-		ret[used++] = '/';
-		memcpy(ret + used, path, length);
-		used += length;
-		path += length;
-	}
-	if (!used)
-		ret[used++] = '/';
-	ret[used] = '\0';
-}
-
-/* Host paths that expose device files or the driver's controls. is_prefix: so do all paths that begin with `path`. */
-static const struct {
-	const char *path;
-	bool is_prefix;
-} host_paths[] = {
-	{ "/", false },
-	{ "/dev", false },
-	{ "/dev/nvidia", true },
-	{ "/dev/dri", true },
-	{ "/dev/char", true },
-	{ "/proc", false },
-	{ "/proc/driver", false },
-	{ "/proc/driver/nvidia", true },
-};
-
-static bool shows_devices(const char *path)
-{
-	char plain[PATH_BYTES];
-	normalize(path, plain);
-	for (size_t i = 0; i < sizeof(host_paths) / sizeof(host_paths[0]); i++) {
-		const char *own = host_paths[i].path;
-		if (host_paths[i].is_prefix ? !strncmp(own, plain, strlen(own))
-					    : !strcmp(own, plain))
-			return true;
-	}
-	return false;
-}
-
-/* Whether a mount at this path would hide the file that loads the library. */
-static bool hides_library(const char *path)
-{
-	char plain[PATH_BYTES];
-	normalize(path, plain);
-	return !strcmp(plain, "/etc/ld.so.preload");
-}
-
-static bool is_named(const json_t *object, const char *name)
-{
-	const char *own = json_string_value(json_object_get(object, "name"));
-	return own && name && !strcmp(own, name);
-}
-
-static void remove_mounts(struct webhook_work *w, struct webhook_container *c,
-			  bool (*is_wrong)(const json_t *mount, const char *volume),
-			  const char *volume)
-{
-	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");
-	json_t *list = json_object_get(c->object, "volumeMounts");
-	for (size_t i = json_array_size(list); path && i-- > 0;)
-		if (is_wrong(json_array_get(list, i), volume))
-			json_patch_remove_at(&w->patch, list, path, i);
-}
-
-static bool mount_hides(const json_t *mount, const char *volume)
-{
-	const char *path = json_string_value(json_object_get(mount, "mountPath"));
-	return path && hides_library(path);
-}
-
-static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
-{
-	const json_t *volume = json_array_get(list, i);
-	const char *name = json_string_value(json_object_get(volume, "name"));
-	const char *path = json_string_value(
-		json_object_get(json_object_get(volume, "hostPath"), "path"));
-	char what[400];
-	int r = 0;
-	if (!path || !shows_devices(path))
-		return 0;
-	snprintf(what, sizeof(what), "volume %.63s: the host path %.200s contains device files",
-		 name ? name : "", path);
-	if (decide(w, w->terms->mounts, what, "request GPUs in the limits instead", &r)) {
-		for (size_t k = 0; name && k < w->containers; k++)
-			remove_mounts(w, &w->container[k], is_named, name);
-		json_patch_remove_at(&w->patch, list, "/spec/volumes", i);
-	}
-	return r;
-}
-
-static int guard_container_mounts(struct webhook_work *w, struct webhook_container *c)
-{
-	const json_t *list = json_object_get(c->object, "volumeMounts");
-	bool is_wrong = false;
-	char what[160];
-	int r = 0;
-	for (size_t i = 0; i < json_array_size(list); i++)
-		is_wrong |= mount_hides(json_array_get(list, i), NULL);
-	if (!is_wrong)
-		return 0;
-	snprintf(what, sizeof(what),
-		 "container %.63s: a mount at /etc/ld.so.preload replaces allot's library", c->name);
-	if (decide(w, w->terms->mounts, what, "remove that mount", &r))
-		remove_mounts(w, c, mount_hides, NULL);
-	return r;
-}
-
-static int guard_mounts(struct webhook_work *w)
-{
-	json_t *volumes = json_object_get(json_object_get(w->pod, "spec"), "volumes");
-	int r = 0;
-	for (size_t i = json_array_size(volumes); r >= 0 && i-- > 0;)
-		r = guard_volume(w, volumes, i);
-	for (size_t i = 0; r >= 0 && i < w->containers; i++)
-		if (w->container[i].requests_gpu)
-			r = guard_container_mounts(w, &w->container[i]);
-	return r;
+	return r >= 0 && c->requests_gpu ? guard_env_from(w, c) : r;
 }
 
 /* ---- privilege and images ---- */
 
-static int guard_privilege(struct webhook_work *w, struct webhook_container *c)
+static int guard_privileged(struct webhook_work *w, struct webhook_container *c)
 {
 	json_t *context = json_object_get(c->object, "securityContext");
 	cleanup_free char *path = json_patch_path(c->path, "securityContext");
@@ -271,10 +178,68 @@ static int guard_privilege(struct webhook_work *w, struct webhook_container *c)
 		return 0;
 	snprintf(what, sizeof(what), "container %.63s: securityContext.privileged is true%s",
 		 c->name, c->requests_gpu ? " (the container requests a GPU)" : "");
-	if (decide(w, w->terms->privileged, what,
-		   "a privileged container sees all GPUs of its node: remove privileged", &r) &&
+	if (webhook_decide(w, w->terms->privileged, what,
+			   "a privileged container sees all GPUs of its node: remove privileged",
+			   &r) &&
 	    path)
 		json_patch_put(&w->patch, context, path, "privileged", json_false());
+	return r;
+}
+
+/* With these a process reaches nothing outside of its container: container engines give most of them to every container. */
+static const char *const capabilities[] = {
+	"AUDIT_WRITE", "CHOWN",      "DAC_OVERRIDE", "FOWNER",           "FSETID",
+	"IPC_LOCK",    "KILL",       "MKNOD",        "NET_RAW",          "SETFCAP",
+	"SETGID",      "SETPCAP",    "SETUID",       "NET_BIND_SERVICE", "SYS_CHROOT",
+	"SYS_NICE",    "SYS_PTRACE", "SYS_RESOURCE",
+};
+
+static bool stays_inside(const char *capability)
+{
+	if (!strncasecmp(capability, "CAP_", 4))
+		capability += 4;
+	for (size_t i = 0; i < sizeof(capabilities) / sizeof(capabilities[0]); i++)
+		if (!strcasecmp(capability, capabilities[i]))
+			return true;
+	return false;
+}
+
+static int guard_capabilities(struct webhook_work *w, struct webhook_container *c)
+{
+	json_t *list = json_object_get(
+		json_object_get(json_object_get(c->object, "securityContext"), "capabilities"),
+		"add");
+	char path[80];
+	int r = 0;
+	snprintf(path, sizeof(path), "%s/securityContext/capabilities/add", c->path);
+	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {
+		const char *name = json_string_value(json_array_get(list, i));
+		char what[240];
+		if (!name || stays_inside(name))
+			continue;
+		snprintf(what, sizeof(what), "container %.63s: capability %.60s reaches the node",
+			 c->name, name);
+		if (webhook_decide(w, w->terms->privileged, what, "leave it out", &r))
+			json_patch_remove_at(&w->patch, list, path, i);
+	}
+	return r;
+}
+
+/* hostNetwork is not among these: it is common in jobs of several nodes, and no limit depends on it. */
+static int guard_namespaces(struct webhook_work *w)
+{
+	static const char *const names[] = { "hostPID", "hostIPC" };
+	json_t *spec = json_object_get(w->pod, "spec");
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < 2; i++) {
+		char what[80];
+		if (!json_is_true(json_object_get(spec, names[i])))
+			continue;
+		snprintf(what, sizeof(what), "spec.%s: the pod reaches processes of others",
+			 names[i]);
+		if (webhook_decide(w, w->terms->privileged, what, "leave it out", &r))
+			json_patch_put(&w->patch, spec, "/spec", names[i], json_false());
+	}
 	return r;
 }
 
@@ -289,18 +254,25 @@ static int check_image(struct webhook_work *w, const struct webhook_container *c
 		c->name, image ? image : "", w->terms->images);
 }
 
-int webhook_guard(struct webhook_work *w, bool is_ours)
+static int guard_container(struct webhook_work *w, struct webhook_container *c, bool is_ours)
 {
 	bool is_all = w->terms->guards_others;
-	int r = 0;
-	for (size_t i = 0; r >= 0 && i < w->containers; i++) {
-		struct webhook_container *c = &w->container[i];
-		if (is_ours || is_all)
-			r = guard_environment(w, c);
-		if (r >= 0 && (is_all || (is_ours && c->requests_gpu)))
-			r = guard_privilege(w, c);
-		if (r >= 0 && is_ours && c->requests_gpu)
-			r = check_image(w, c);
+	int r = is_ours || is_all ? guard_environment(w, c) : 0;
+	if (is_all || (is_ours && (c->requests_gpu || c->is_ephemeral))) {
+		r = r >= 0 ? guard_privileged(w, c) : r;
+		r = r >= 0 ? guard_capabilities(w, c) : r;
 	}
-	return r >= 0 && (is_ours || is_all) ? guard_mounts(w) : r;
+	return r >= 0 && is_ours && c->requests_gpu ? check_image(w, c) : r;
+}
+
+int webhook_guard(struct webhook_work *w, bool is_ours)
+{
+	int r = 0;
+	for (size_t i = 0; r >= 0 && i < w->containers; i++)
+		if (w->container[i].is_ephemeral == w->is_ephemeral)
+			r = guard_container(w, &w->container[i], is_ours);
+	if (r < 0 || w->is_ephemeral || !(is_ours || w->terms->guards_others))
+		return r;
+	r = guard_namespaces(w);
+	return r >= 0 ? webhook_guard_mounts(w) : r;
 }

@@ -1,6 +1,6 @@
 /*
- * Shared by the webhook's parts: webhook.c (the review), webhook_requests.c (requests), webhook_guard.c (settings that bypass the
- * library), webhook_strip.c (annotations reserved for schedulers), webhook_workload.c (presets, estimates), webhook_claims.c
+ * Shared by the webhook's parts: webhook.c (the review), webhook_requests.c (requests), webhook_guard.c and
+ * webhook_mounts.c (what bypasses the library), webhook_strip.c (annotations reserved for schedulers), webhook_workload.c (presets, estimates), webhook_claims.c
  * (ResourceClaims), webhook_spec.c (their specs).
  */
 #pragma once
@@ -12,11 +12,13 @@
 
 #include "base/error.h"
 #include "scheduler/webhook/json_patch.h"
+#include "scheduler/webhook/webhook.h"
+
+/* The names of the webhook's ResourceClaimTemplates begin so. */
+#define WEBHOOK_TEMPLATES "allot-"
 
 struct kube_pod;
 struct request;
-struct webhook_claims;
-struct webhook_terms;
 
 /* The resources that a container can request, in the order of the table rows in webhook_requests.c. */
 enum webhook_resource {
@@ -36,7 +38,7 @@ struct webhook_container {
 	json_t *object;   /* a part of the pod; borrowed */
 	const char *name; /* string of the pod; "" if the container has no name */
 	char path[40];    /* JSON Pointer within the pod */
-	bool is_init;
+	bool is_init, is_ephemeral;
 	bool has[RESOURCE_COUNT]; /* the limits or requests name the resource */
 	int64_t value[RESOURCE_COUNT];
 	bool requests_gpu; /* requests a GPU or a share of one */
@@ -47,7 +49,9 @@ struct webhook_work {
 	const struct webhook_terms *terms;
 	struct webhook_claims *claims; /* used only with a device_class */
 	json_t *pod;                   /* a copy, which the webhook changes */
+	const json_t *old_pod;         /* before the ephemeral containers were added */
 	const char *pod_namespace;
+	bool is_ephemeral; /* the review is of ephemeral containers that a running pod gets */
 	struct json_patch patch;
 	json_t *warnings;
 	struct webhook_container *container; /* init containers first */
@@ -67,8 +71,12 @@ void webhook_strip(struct webhook_work *w);
 int webhook_read_requests(struct webhook_work *w);
 /* Completes counts, defaults, units and priority; then checks all requests, also against the namespace's quota. */
 int webhook_complete_requests(struct webhook_work *w);
-/* Checks environment, mounts, privileges and images. `is_ours`: the pod requests GPUs from our scheduler. */
+/*
+ * Checks environment, mounts, privileges and images. In a review of ephemeral containers it checks only these. `is_ours`: the
+ * pod requests GPUs from our scheduler.
+ */
 int webhook_guard(struct webhook_work *w, bool is_ours);
+int webhook_guard_mounts(struct webhook_work *w);
 /* Applies the annotations allot.dev/workload, allot.dev/duration and allot.dev/concurrency. */
 int webhook_apply_workload(struct webhook_work *w);
 
@@ -86,6 +94,12 @@ int webhook_check_sayable(struct webhook_work *w, const struct request *request)
 int webhook_make_spec(struct webhook_work *w, const struct kube_pod *pod,
 		      const struct request *request, size_t part, json_t **ret);
 
+/*
+ * Treats `what`, a part of the pod that can bypass the library, as the operator configured (`guard`). Returns true if the
+ * caller must rewrite that part; sets *ret_r to an error if the pod is denied. `right` says what to do instead.
+ */
+bool webhook_decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
+		    const char *right, int *ret_r);
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Returns a value in the pod's metadata ("labels" or "annotations"), or NULL. */

@@ -65,6 +65,13 @@
 {{- if .Values.dra.convert }}
 {{- $_ := set $own "make_claims" true }}
 {{- end }}
+{{- if .Values.webhook.strict }}
+{{- range $name, $value := dict "guard_environment" "deny" "guard_mounts" "deny" "guard_privileged" "deny" "guard_others" true "pod_opt_out" false }}
+{{- if not (hasKey $scheduler.settings $name) }}
+{{- $_ := set $own $name $value }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if $scheduler.auditVolume }}
 {{- $_ := set $own "audit_log" "/var/log/allot/audit.log" }}
 {{- end }}
@@ -117,14 +124,38 @@ overlook for minutes that a new node has room.
 {{ .Values.scheduler.settings.scheduler_name | default "allot-scheduler" }}
 {{- end }}
 
-{{/* Selects the pods that the webhook completes and checks. */}}
-{{- define "allot.seenPods" -}}
+{{/* Labels by which a namespace, and without webhook.strict a pod, is kept from the webhook. */}}
+{{- define "allot.optOut" -}}
 - { key: allot.dev/webhook, operator: NotIn, values: [ignore] }
 - { key: hami.io/webhook, operator: NotIn, values: [ignore] }
 {{- end }}
 
+{{/* Selects the pods that the webhook completes and checks. */}}
+{{- define "allot.seenPods" -}}
+{{- if not .Values.webhook.strict }}
+objectSelector:
+  matchExpressions: {{- include "allot.optOut" . | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{/* CEL: whether the pod, new or to be changed, requests a GPU or a part of one. */}}
+{{- define "allot.asksForGpus" -}}
+{{- $resources := list }}
+{{- range list "gpu" "gpumem" "gpumem-percentage" "gpucores" }}
+{{- $setting := get (dict "gpu" "gpu_resource" "gpumem" "memory_resource" "gpumem-percentage" "memory_percent_resource" "gpucores" "cores_resource") . }}
+{{- $resources = append $resources (get $.Values.scheduler.settings $setting | default (printf "nvidia.com/%s" .)) }}
+{{- end }}
+{{- range list "core" "memory" }}
+{{- $resources = append $resources (get $.Values.scheduler.settings (printf "vcuda_%s_resource" .) | default (printf "tencent.com/vcuda-%s" .)) }}
+{{- end -}}
+(object.spec.containers + object.spec.?initContainers.orValue([])).exists(container,
+{{ toJson $resources }}.exists(name,
+string(container.?resources.?limits[?name].orValue("0")) != "0" ||
+string(container.?resources.?requests[?name].orValue("0")) != "0"))
+{{- end }}
+
 {{- define "allot.seenNamespaces" -}}
-{{ include "allot.seenPods" . }}
+{{ include "allot.optOut" . }}
 {{- with .Values.webhook.skipNamespaces }}
 - { key: kubernetes.io/metadata.name, operator: NotIn, values: {{ toJson . }} }
 {{- end }}
@@ -155,6 +186,9 @@ overlook for minutes that a new node has room.
 {{- end }}
 {{- if and $scheduler.enabled (not .Values.daemon.devicePlugin) (not .Values.dra.convert) }}
 {{- fail "daemon.devicePlugin: false needs no scheduler: set scheduler.enabled to false, because the cluster's own scheduler places claims; or set dra.convert to true" }}
+{{- end }}
+{{- if and .Values.webhook.strict (semverCompare "<1.30-0" .Capabilities.KubeVersion.Version) }}
+{{- fail "webhook.strict: needs Kubernetes 1.30 or newer" }}
 {{- end }}
 {{- if and .Values.test.claim (not .Values.dra.enabled) }}
 {{- fail "test.claim: needs dra.enabled" }}

@@ -41,24 +41,22 @@ static const struct webhook_terms default_terms = {
 	.default_gpus = 1,
 	.runtime_class = "none",
 	.privileged = GUARD_DENY,
+	.host_paths = "/dev/shm*",
 	.images = "*",
 	.namespaces = "kube-system",
 	.has_opt_out = true,
 };
 
-/* Returns the webhook's response to the creation of this pod. The caller owns the response. */
-static inline json_t *respond_to(const struct webhook_terms *terms, const char *pod,
-				 const char *in_namespace)
+/* Returns the webhook's response to this request. Takes ownership of the request. The caller owns the response. */
+static inline json_t *respond_to_request(const struct webhook_terms *terms, json_t *request)
 {
 	struct error err = { 0 };
-	json_t *review = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:{s:s},s:o}}", "apiVersion",
-				   "admission.k8s.io/v1", "kind", "AdmissionReview", "request",
-				   "uid", "u-1", "operation", "CREATE", "namespace", in_namespace,
-				   "kind", "kind", "Pod", "object", json_of(pod));
+	json_t *review = json_pack("{s:s,s:s,s:o}", "apiVersion", "admission.k8s.io/v1", "kind",
+				   "AdmissionReview", "request", request);
 	assert_non_null(review);
 	json_t *answer = webhook_review(terms, review, NULL, &err);
 	if (!answer)
-		fail_msg("%s: %s", pod, err.text);
+		fail_msg("%s", err.text);
 	assert_string_equal(json_string_value(json_object_get(answer, "kind")), "AdmissionReview");
 	json_t *response = json_incref(json_object_get(answer, "response"));
 	assert_string_equal(json_string_value(json_object_get(response, "uid")), "u-1");
@@ -68,6 +66,26 @@ static inline json_t *respond_to(const struct webhook_terms *terms, const char *
 	json_decref(answer);
 	json_decref(review);
 	return response;
+}
+
+/* Returns the webhook's response to the creation of this pod. The caller owns the response. */
+static inline json_t *respond_to(const struct webhook_terms *terms, const char *pod,
+				 const char *in_namespace)
+{
+	return respond_to_request(terms, json_pack("{s:s,s:s,s:s,s:{s:s},s:o}", "uid", "u-1",
+						   "operation", "CREATE", "namespace", in_namespace,
+						   "kind", "kind", "Pod", "object", json_of(pod)));
+}
+
+/* Returns the webhook's response to a running pod's getting ephemeral containers. The caller owns the response. */
+static inline json_t *respond_to_ephemeral(const struct webhook_terms *terms, const char *old,
+					   const char *pod)
+{
+	return respond_to_request(terms, json_pack("{s:s,s:s,s:s,s:s,s:{s:s},s:o,s:o}", "uid",
+						   "u-1", "operation", "UPDATE", "subResource",
+						   "ephemeralcontainers", "namespace", "default",
+						   "kind", "kind", "Pod", "oldObject", json_of(old),
+						   "object", json_of(pod)));
 }
 
 /* Returns the response's JSON patch as a list, which is empty without a patch. The caller owns the list. */

@@ -10,9 +10,16 @@
 
 static void test_variables(void **state)
 {
-	static const char *const names[] = { "LD_PRELOAD", "LD_LIBRARY_PATH",
-					     "NVIDIA_VISIBLE_DEVICES", "CUDA_DISABLE_CONTROL" };
-	for (size_t i = 0; i < 4; i++) {
+	static const char *const names[] = { "LD_PRELOAD",
+					     "LD_LIBRARY_PATH",
+					     "LD_AUDIT",
+					     "GLIBC_TUNABLES",
+					     "ALLOT_SOCKET",
+					     "ALLOT_UNKNOWN",
+					     "CUDA_MPS_PIPE_DIRECTORY",
+					     "NVIDIA_VISIBLE_DEVICES",
+					     "CUDA_DISABLE_CONTROL" };
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct webhook_terms terms = default_terms;
 		char pod[300], text[100];
 		snprintf(pod, sizeof(pod), WITH_ENV("{'name':'X'},{'name':'%s','value':'true'}"),
@@ -36,16 +43,43 @@ static void test_variables_that_do_no_harm(void **state)
 	assert_patch(&terms,
 		     WITH_ENV("{'name':'CUDA_DISABLE_CONTROL','value':'false'},"
 			      "{'name':'NVIDIA_VISIBLE_DEVICES','value':'none'},{'name':'ld_"
-			      "preload'},{}"),
+			      "preload'},{'name':'ALLOT_LOG'},{'name':'MY_LD_PRELOAD'},{}"),
 		     "[" OURS "]", NULL);
 	/* What it will be is not known here. */
 	assert_denied(&terms,
 		      WITH_ENV("{'name':'CUDA_DISABLE_CONTROL','valueFrom':{'configMapKeyRef':{}}}"),
 		      403, "CUDA_DISABLE_CONTROL");
-	assert_patch(&terms,
-		     "{'spec':{'containers':[{'name':'a','envFrom':[{'configMapRef':{}}]," GPU
-		     "}]}}",
-		     "[" OURS "]", "variables from envFrom are not checked");
+}
+
+#define WITH_ENV_FROM(prefix) \
+	"{'spec':{'containers':[{'name':'a','envFrom':[{'configMapRef':{}" prefix "}]," GPU "}]}}"
+
+/* The variables of an envFrom are in another object. A prefix of their names can show that they do no harm. */
+static void test_variables_of_other_objects(void **state)
+{
+	static const char *const wrong[] = { WITH_ENV_FROM(""), WITH_ENV_FROM(",'prefix':''"),
+					     WITH_ENV_FROM(",'prefix':'L'"),
+					     WITH_ENV_FROM(",'prefix':'LD_X'"),
+					     WITH_ENV_FROM(",'prefix':'NVIDIA_'") };
+	static const char *const right[] = { WITH_ENV_FROM(",'prefix':'APP_'"),
+					     WITH_ENV_FROM(",'prefix':'NVIDIA_X'") };
+	struct webhook_terms terms = default_terms;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		terms.environment = GUARD_ALLOW;
+		assert_patch(&terms, wrong[i], "[" OURS "]", NULL);
+		terms.environment = GUARD_WARN;
+		assert_patch(&terms, wrong[i], "[" OURS "]",
+			     "variables from envFrom are not checked");
+		terms.environment = GUARD_REWRITE;
+		assert_patch(&terms, wrong[i], "[" OURS "]",
+			     "variables from envFrom are not checked");
+		terms.environment = GUARD_DENY;
+		assert_denied(
+			&terms, wrong[i], 403,
+			"container a: environment variables from envFrom can bypass the limits");
+	}
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_patch(&terms, right[i], "[" OURS "]", NULL);
 }
 
 /* A list loses several, from its end; and a container beside it that has no GPU says so, whatever its image says. */
@@ -94,11 +128,28 @@ static void test_mounts(void **state)
 					     "/dev/dri",
 					     "/dev/dri/renderD128",
 					     "/dev/char/195:0",
+					     "/dev/infiniband",
 					     "/proc",
-					     "/proc/driver/nvidia/capabilities" };
-	static const char *const right[] = { "/data",    "/devices",        "/dev/shm",
-					     "/var/dev", "/dev/infiniband", "/srv/dev/nvidia0",
-					     "/process" };
+					     "/proc/1/root",
+					     "/proc/driver/nvidia/capabilities",
+					     "/sys",
+					     "/run",
+					     "/run/allot",
+					     "/var",
+					     "/var/run",
+					     "/var/lib",
+					     "/var/lib/allot",
+					     "/var/lib/kubelet/device-plugins",
+					     "/etc",
+					     "/etc/cdi",
+					     "/data/../dev",
+					     "/dev/shm/../nvidia0",
+					     "/..",
+					     "/a/../.." };
+	static const char *const right[] = { "/data",        "/devices",         "/dev/shm",
+					     "/dev/shm/x",   "/var/dev",         "/var/log",
+					     "/process",     "/srv/dev/nvidia0", "/etc/ssl",
+					     "/dev/../data", "/opt/..." };
 	struct webhook_terms terms = default_terms;
 	char pod[700];
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -106,20 +157,27 @@ static void test_mounts(void **state)
 		terms.mounts = GUARD_ALLOW;
 		assert_patch(&terms, pod, "[" OURS "]", NULL);
 		terms.mounts = GUARD_WARN;
-		assert_patch(&terms, pod, "[" OURS "]", "contains device files");
+		assert_patch(&terms, pod, "[" OURS "]", "a pod can bypass the limits");
 		terms.mounts = GUARD_REWRITE;
 		assert_patch(&terms, pod,
 			     "[" REMOVED("containers/0/volumeMounts/0") "," REMOVED(
 				     "containers/1/volumeMounts/0") "," REMOVED("volumes/1") "," OURS
 											     "]",
-			     "contains device files: removed");
+			     "a pod can bypass the limits: removed");
 		terms.mounts = GUARD_DENY;
-		assert_denied(&terms, pod, 403, "volume dev: the host path ");
+		assert_denied(&terms, pod, 403, "volume dev: by the host path ");
 	}
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
 		snprintf(pod, sizeof(pod), VOLUMES("%s"), right[i]);
 		assert_patch(&terms, pod, "[" OURS "]", NULL);
 	}
+	/* A path that is too long to be compared may be any. */
+	char path[300];
+	memset(path, 'a', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = '\0';
+	snprintf(pod, sizeof(pod), VOLUMES("%s/../dev"), path);
+	assert_denied(&terms, pod, 403, "volume dev: by the host path ");
 }
 
 static void test_what_hides_the_library(void **state)
@@ -131,10 +189,15 @@ static void test_what_hides_the_library(void **state)
 		"{'name':'b','volumeMounts':[{'name':'v','mountPath':'/etc/ld.so.preload'}]}]}}";
 	struct webhook_terms terms = default_terms;
 	terms.mounts = GUARD_REWRITE;
-	assert_patch(&terms, pod, "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
-		     "container a: a mount at /etc/ld.so.preload replaces allot's library: removed");
+	assert_patch(
+		&terms, pod, "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
+		"container a: a mount at /etc/ld.so.preload or below /run/allot replaces allot's library: removed");
 	terms.mounts = GUARD_DENY;
 	assert_denied(&terms, pod, 403, "a mount at /etc/ld.so.preload");
+	assert_denied(&terms,
+		      "{'spec':{'containers':[{'name':'a','volumeMounts':[{'name':'v','mountPath':'/"
+		      "var/run/allot/tenant'}]," GPU "}]}}",
+		      403, "below /run/allot");
 }
 
 static void test_privileged(void **state)
@@ -153,6 +216,96 @@ static void test_privileged(void **state)
 		     "securityContext.privileged is true (the container requests a GPU): removed");
 	terms.privileged = GUARD_ALLOW;
 	assert_patch(&terms, pod, "[" OURS "]", NULL);
+}
+
+#define WITH_CAPABILITIES(list) \
+	"{'spec':{'containers':[{'name':'a','securityContext':{'capabilities':{'add':[" list \
+	"]}}," GPU "}]}}"
+
+static void test_capabilities(void **state)
+{
+	static const char *const wrong[] = { "SYS_ADMIN", "CAP_SYS_ADMIN", "ALL",
+					     "BPF",       "sys_module",    "DAC_READ_SEARCH" };
+	struct webhook_terms terms = default_terms;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		char pod[300], text[100];
+		snprintf(pod, sizeof(pod), WITH_CAPABILITIES("'IPC_LOCK','%s'"), wrong[i]);
+		snprintf(text, sizeof(text), "container a: capability %s reaches the node",
+			 wrong[i]);
+		terms.privileged = GUARD_DENY;
+		assert_denied(&terms, pod, 403, text);
+		terms.privileged = GUARD_REWRITE;
+		assert_patch(&terms, pod,
+			     "[" REMOVED("containers/0/securityContext/capabilities/add/1") "," OURS
+											    "]",
+			     text);
+	}
+	terms.privileged = GUARD_DENY;
+	assert_patch(&terms, WITH_CAPABILITIES("'IPC_LOCK','CAP_SYS_PTRACE','net_raw'"),
+		     "[" OURS "]", NULL);
+}
+
+static void test_namespaces_of_the_host(void **state)
+{
+	static const char pod[] = "{'spec':{'hostPID':true,'hostIPC':false,'hostNetwork':true,"
+				  "'containers':[{'name':'a'," GPU "}]}}";
+	struct webhook_terms terms = default_terms;
+	assert_denied(&terms, pod, 403, "spec.hostPID: the pod reaches processes of others");
+	terms.privileged = GUARD_REWRITE;
+	assert_patch(&terms, pod, "[{'op':'add','path':'/spec/hostPID','value':false}," OURS "]",
+		     "spec.hostPID");
+	terms.privileged = GUARD_ALLOW;
+	assert_patch(&terms, pod, "[" OURS "]", NULL);
+}
+
+#define DEBUGGED(gpu, more) \
+	"{'spec':{'schedulerName':'allot-scheduler','containers':[{'name':'a'" gpu "}]" more "}}"
+#define EPHEMERAL(list) ",'ephemeralContainers':[" list "]"
+
+static void assert_ephemeral(const struct webhook_terms *terms, const char *pod,
+			     const char *expected, const char *denial)
+{
+	json_t *response = respond_to_ephemeral(terms,
+						DEBUGGED("," GPU, EPHEMERAL("{'name':'old'}")), pod);
+	const char *message = json_string_value(
+		json_object_get(json_object_get(response, "status"), "message"));
+	json_t *patch = patch_of(response);
+	assert_int_equal(json_is_true(json_object_get(response, "allowed")), !denial);
+	assert_true(!denial || strstr(message, denial));
+	assert_json(pod, patch, denial ? "[]" : expected);
+	json_decref(patch);
+	json_decref(response);
+}
+
+/* kubectl debug: the container that is new is checked, if the pod has GPUs. */
+static void test_ephemeral_containers(void **state)
+{
+	static const char privileged[] = "{'name':'new','securityContext':{'privileged':true}}";
+	struct webhook_terms terms = default_terms;
+	char pod[500];
+	snprintf(pod, sizeof(pod), DEBUGGED("," GPU, EPHEMERAL("%s")), privileged);
+	assert_ephemeral(&terms, pod, NULL, "container new: securityContext.privileged is true");
+	snprintf(pod, sizeof(pod), DEBUGGED("", EPHEMERAL("%s")), privileged);
+	assert_ephemeral(&terms, pod, "[]", NULL);
+	terms.guards_others = true;
+	assert_ephemeral(&terms, pod, NULL, "container new: securityContext.privileged is true");
+	terms.guards_others = false;
+	/* The webhook has made claims of this pod's limits. */
+	snprintf(pod, sizeof(pod),
+		 DEBUGGED("",
+			  ",'resourceClaims':[{'name':'a','resourceClaimTemplateName':'allot-1'}]" EPHEMERAL(
+				  "%s")),
+		 privileged);
+	assert_ephemeral(&terms, pod, NULL, "container new: securityContext.privileged is true");
+	/* An old container is left alone: it cannot change. */
+	static const char old[] = DEBUGGED("," GPU, EPHEMERAL("{'name':'old','securityContext':{"
+							      "'privileged':true}},{'name':'new'}"));
+	assert_ephemeral(&terms, old, "[]", NULL);
+	terms.environment = GUARD_DENY;
+	assert_ephemeral(&terms, old,
+			 "[{'op':'add','path':'/spec/ephemeralContainers/1/env','value':[]}," NO_GPU(
+				 "/spec/ephemeralContainers/1/env/-") "]",
+			 NULL);
 }
 
 /* Pods that ask for no GPU are looked at by option alone. */
@@ -212,10 +365,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_variables),
 		cmocka_unit_test(test_variables_that_do_no_harm),
+		cmocka_unit_test(test_variables_of_other_objects),
 		cmocka_unit_test(test_several_are_taken_out),
 		cmocka_unit_test(test_mounts),
 		cmocka_unit_test(test_what_hides_the_library),
 		cmocka_unit_test(test_privileged),
+		cmocka_unit_test(test_capabilities),
+		cmocka_unit_test(test_namespaces_of_the_host),
+		cmocka_unit_test(test_ephemeral_containers),
 		cmocka_unit_test(test_others),
 		cmocka_unit_test(test_images),
 	};

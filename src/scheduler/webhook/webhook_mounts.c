@@ -1,0 +1,152 @@
+/* The part of the webhook that looks at volumes and mounts (webhook_inside.h). */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/settings/settings.h"
+#include "kube/util/object.h"
+#include "scheduler/webhook/webhook.h"
+#include "scheduler/webhook/webhook_inside.h"
+
+#define PATH_BYTES 256
+
+/*
+ * Writes the absolute path without ".", ".." and needless slashes. Returns false if the path is too long, and then compares
+ * with nothing. Links on the node are not known here.
+ */
+static bool normalize(const char *path, char ret[PATH_BYTES])
+{
+	size_t used = 0;
+	for (path += strspn(path, "/"); *path; path += strspn(path, "/")) {
+		size_t length = strcspn(path, "/");
+		if (length == 2 && !strncmp(path, "..", 2)) {
+			while (used > 0 && ret[--used] != '/')
+				;
+		} else if (length > 1 || *path != '.') {
+			if (used + length + 2 > PATH_BYTES)
+				return false;
+			ret[used++] = '/';
+			memcpy(ret + used, path, length);
+			used += length;
+		}
+		path += length;
+	}
+	if (!used)
+		ret[used++] = '/';
+	ret[used] = '\0';
+	return true;
+}
+
+/* Whether the path is that of the folder, or below it. Both are normalized. */
+static bool is_within(const char *path, const char *folder)
+{
+	size_t length = strlen(folder);
+	return !strcmp(folder, "/") ||
+	       (!strncmp(path, folder, length) && (!path[length] || path[length] == '/'));
+}
+
+/*
+ * Folders of the node with device files, the driver's and the kernel's controls, sockets of allot, the kubelet and container
+ * engines, and what these keep.
+ */
+static const char *const host_folders[] = {
+	"/dev",     "/proc",          "/sys",     "/run",
+	"/var/run", "/var/lib/allot", "/etc/cdi", "/var/lib/kubelet",
+};
+
+static bool reaches_node(const char *path, const char *allowed)
+{
+	char plain[PATH_BYTES];
+	if (!normalize(path, plain))
+		return true;
+	if (settings_list_matches(allowed, plain))
+		return false;
+	for (size_t i = 0; i < sizeof(host_folders) / sizeof(host_folders[0]); i++)
+		if (is_within(plain, host_folders[i]) || is_within(host_folders[i], plain))
+			return true;
+	return false;
+}
+
+/* Whether a mount at this path of a container replaces a file or folder that allot mounts there. */
+static bool hides_library(const char *path)
+{
+	char plain[PATH_BYTES];
+	return normalize(path, plain) &&
+	       (is_within(plain, "/etc/ld.so.preload") || is_within(plain, "/run/allot") ||
+		is_within(plain, "/var/run/allot"));
+}
+
+static bool is_named(const json_t *object, const char *name)
+{
+	const char *own = json_string_value(json_object_get(object, "name"));
+	return own && name && !strcmp(own, name);
+}
+
+static void remove_mounts(struct webhook_work *w, struct webhook_container *c,
+			  bool (*is_wrong)(const json_t *mount, const char *volume),
+			  const char *volume)
+{
+	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");
+	json_t *list = json_object_get(c->object, "volumeMounts");
+	for (size_t i = json_array_size(list); path && i-- > 0;)
+		if (is_wrong(json_array_get(list, i), volume))
+			json_patch_remove_at(&w->patch, list, path, i);
+}
+
+static bool mount_hides(const json_t *mount, const char *volume)
+{
+	const char *path = json_string_value(json_object_get(mount, "mountPath"));
+	return path && hides_library(path);
+}
+
+static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
+{
+	const json_t *volume = json_array_get(list, i);
+	const char *name = json_string_value(json_object_get(volume, "name"));
+	const char *path = json_string_value(
+		json_object_get(json_object_get(volume, "hostPath"), "path"));
+	char what[400];
+	int r = 0;
+	if (!path || !reaches_node(path, w->terms->host_paths))
+		return 0;
+	snprintf(what, sizeof(what),
+		 "volume %.63s: by the host path %.200s a pod can bypass the limits",
+		 name ? name : "", path);
+	if (webhook_decide(w, w->terms->mounts, what,
+			   "leave it out; allot-scheduler's setting host_paths lists what is allowed",
+			   &r)) {
+		for (size_t k = 0; name && k < w->containers; k++)
+			remove_mounts(w, &w->container[k], is_named, name);
+		json_patch_remove_at(&w->patch, list, "/spec/volumes", i);
+	}
+	return r;
+}
+
+static int guard_container_mounts(struct webhook_work *w, struct webhook_container *c)
+{
+	const json_t *list = json_object_get(c->object, "volumeMounts");
+	bool is_wrong = false;
+	char what[160];
+	int r = 0;
+	for (size_t i = 0; i < json_array_size(list); i++)
+		is_wrong |= mount_hides(json_array_get(list, i), NULL);
+	if (!is_wrong)
+		return 0;
+	snprintf(what, sizeof(what),
+		 "container %.63s: a mount at /etc/ld.so.preload or below /run/allot replaces allot's library",
+		 c->name);
+	if (webhook_decide(w, w->terms->mounts, what, "remove that mount", &r))
+		remove_mounts(w, c, mount_hides, NULL);
+	return r;
+}
+
+int webhook_guard_mounts(struct webhook_work *w)
+{
+	json_t *volumes = json_object_get(json_object_get(w->pod, "spec"), "volumes");
+	int r = 0;
+	for (size_t i = json_array_size(volumes); r >= 0 && i-- > 0;)
+		r = guard_volume(w, volumes, i);
+	for (size_t i = 0; r >= 0 && i < w->containers; i++)
+		if (w->container[i].requests_gpu)
+			r = guard_container_mounts(w, &w->container[i]);
+	return r;
+}
