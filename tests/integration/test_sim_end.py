@@ -2,6 +2,8 @@
 is lost; faults are injected."""
 
 import os
+import pathlib
+import signal
 import subprocess
 import time
 
@@ -36,6 +38,17 @@ def test_a_killed_client_releases_everything(sim):  # noqa: F811
     # The killed client's kernels would still run for minutes.
     sim.run("start(); t = time.monotonic(); ok(launch(kernel('allot_sim_1000us_132b')));"
             "ok(cu.cuCtxSynchronize()); assert time.monotonic() - t < 30")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_its_files(sim, number):  # noqa: F811
+    client = sim.popen("start(); print('up', flush=True); time.sleep(60)")
+    assert client.stdout.readline() == "up\n"
+    files = [pathlib.Path(sim.socket), pathlib.Path(f"{sim.socket}.uvm")]
+    assert all(file.exists() for file in files)
+    sim.server.send_signal(number)
+    assert sim.server.wait(timeout=30) == 0
+    assert not any(file.exists() for file in files)
 
 
 def test_xid_and_lost_gpu(sim):  # noqa: F811

@@ -73,6 +73,7 @@ def test_lint(helm, values):
     ("daemon.devicePlugin=false", "daemon.devicePlugin and dra.enabled: are both false"),
     ("test.claim.memory=1Gi", "test.claim: needs dra.enabled"),
     ("dra.convert=true", "dra.convert: needs dra.enabled"),
+    ("dra.enabled=true,dra.extendedResourceName=nvidia.com/gpu", "is also the device plugin's resource"),
     ("dra.convert=true,dra.enabled=true", "set scheduler.kubeScheduler.enabled to false"),
     ("scheduler.settings.make_claims=on", "'/scheduler/settings': additional properties 'make_claims' not allowed"),
     ("dra.classes.a.onFull=pray", "'/dra/classes/a/onFull'"),

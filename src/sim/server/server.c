@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -382,10 +383,34 @@ static void arm(struct server *s)
 	timerfd_settime(s->timer_fd, TFD_TIMER_ABSTIME, &when, NULL);
 }
 
+static volatile sig_atomic_t is_ending;
+
+static void end(int signal)
+{
+	is_ending = 1;
+}
+
+/* Makes SIGTERM and SIGINT end server_run(). They are blocked elsewhere, so that none comes just before the wait. */
+static void heed_signals(struct server *s)
+{
+	const struct sigaction action = { .sa_handler = end };
+	sigset_t blocked;
+
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGTERM);
+	sigaddset(&blocked, SIGINT);
+	sigprocmask(SIG_BLOCK, &blocked, &s->wait_mask);
+	sigdelset(&s->wait_mask, SIGTERM);
+	sigdelset(&s->wait_mask, SIGINT);
+}
+
 int server_run(struct server *s)
 {
 	struct epoll_event events[64];
 
+	heed_signals(s);
 	s->empty_since_ns = sim_clock_ns();
 	for (;;) {
 		uint64_t now;
@@ -406,9 +431,11 @@ int server_run(struct server *s)
 					  : (int)((limit - (now - s->empty_since_ns)) / 1000000) + 1;
 		}
 		arm(s);
-		n = epoll_wait(s->epoll_fd, events, 64, wait_ms);
+		n = epoll_pwait(s->epoll_fd, events, 64, wait_ms, &s->wait_mask);
 		if (n < 0 && errno != EINTR)
 			return -errno;
+		if (is_ending)
+			return 0;
 		for (int i = 0; i < n; i++) {
 			void *what = events[i].data.ptr;
 			struct client *c;

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -119,6 +120,7 @@ struct server {
 	int epoll_fd, listen_fd, timer_fd;
 	uint64_t linger_ns; /* how long the server lives without clients; 0: for ever */
 	uint64_t empty_since_ns;
+	sigset_t wait_mask; /* signal mask while server_run() waits */
 	bool had_client;
 	uint32_t lost; /* bit i: card i fell off the bus (SIM_CTL_LOSE) */
 	struct client *clients;
@@ -137,8 +139,8 @@ struct server {
 /* Listens on path. Returns 0, or -errno with one line in error. */
 int server_open(struct server *server, const char *path, char *error, size_t error_size);
 /*
- * Runs until the last client has been gone for linger_ns, or no client has come in the first 30 s; without end if linger_ns is
- * 0. Returns 0, or -errno if the loop fails.
+ * Runs until the last client has been gone for linger_ns, or no client has come in the first 30 s; without such an end if
+ * linger_ns is 0. SIGTERM and SIGINT end it, too. Returns 0, or -errno if the loop fails.
  */
 int server_run(struct server *server);
 void server_close(struct server *server);

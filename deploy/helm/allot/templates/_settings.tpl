@@ -178,6 +178,9 @@ string(container.?resources.?requests[?name].orValue("0")) != "0"))
 {{- if and .Values.dra.enabled (semverCompare "<1.34-0" .Capabilities.KubeVersion.Version) }}
 {{- fail "dra.enabled: needs Kubernetes 1.34 or newer" }}
 {{- end }}
+{{- if and .Values.dra.extendedResourceName .Values.daemon.devicePlugin (eq .Values.dra.extendedResourceName (.Values.daemon.settings.kube_resource | default "nvidia.com/gpu")) }}
+{{- fail (printf "dra.extendedResourceName: %s: is also the device plugin's resource: choose another name, or set daemon.devicePlugin and scheduler.enabled to false" .Values.dra.extendedResourceName) }}
+{{- end }}
 {{- if and .Values.dra.convert (not (and .Values.dra.enabled $scheduler.enabled .Values.webhook.enabled)) }}
 {{- fail "dra.convert: needs dra.enabled, scheduler.enabled and webhook.enabled: the webhook turns limits into claims of the driver" }}
 {{- end }}
