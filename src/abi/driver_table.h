@@ -1,7 +1,8 @@
 /*
- * Every function of the driver API that allot hooks, one row each. From a row come an enum value, the typed slot for the real
- * function, the name table, the exported wrapper and the list of exports (src/library). The simulated GPU must define every
- * row's symbol (src/sim); if one is missing, linking fails. CI compares the prototypes with NVIDIA's headers.
+ * Every function of the driver API that allot hooks, one row each. From each row, src/library makes an enum value, the typed
+ * slot for the real function, its entry in the name table, the exported wrapper and its entry in the list of exports. The
+ * simulated GPU must define every row's symbol (src/sim); if one is missing, linking fails. CI compares the prototypes with
+ * NVIDIA's headers.
  *
  * There are two kinds of rows. The user of the table defines a macro for each:
  *
@@ -14,7 +15,7 @@
  *       `work` describes the work by one of the WORK_ macros of src/library/launch/inflight/work.h:
  *       WORK_KERNEL(stream, function, blocks, threads), WORK_GRAPH(stream, exec),
  *       WORK_COPY(stream, bytes) for asynchronous copies, WORK_SYNC(bytes) for calls that return when done.
- *       It expands to an initializer that contains commas, so take it as `...`.
+ *       Each of these macros expands to an initializer with commas, so the user's macro takes `work` as `...`.
  *
  * `_v2` is part of a symbol's name: older versions of a name are separate functions.
  */
@@ -30,7 +31,7 @@
 	WORK(symbol, LEGACY, params, args, __VA_ARGS__) \
 	WORK(symbol##suffix, PER_THREAD, params, args, __VA_ARGS__)
 
-/* cuInit, and the two functions that look up others. */
+/* cuInit, and the functions that look up driver functions. */
 #define DRIVER_TABLE_ENTRY(HOOK) \
 	HOOK(cuInit, init, (unsigned int flags), (flags)) \
 	HOOK(cuGetProcAddress, get_proc_address, \
@@ -41,7 +42,7 @@
 	      CUdriverProcAddressQueryResult *status), \
 	     (symbol, pfn, version, flags, status))
 
-/* Contexts. They take memory that no allocation call states. */
+/* Contexts. Each takes device memory for which the program makes no allocation call. */
 #define DRIVER_TABLE_CONTEXT(HOOK) \
 	HOOK(cuDevicePrimaryCtxRetain, primary_retain, (CUcontext *ctx, CUdevice dev), (ctx, dev)) \
 	HOOK(cuDevicePrimaryCtxRelease, primary_release, (CUdevice dev), (dev)) \
@@ -60,8 +61,8 @@
 	HOOK(cuCtxDestroy_v2, ctx_destroy, (CUcontext ctx), (ctx))
 
 /*
- * Access to the memory of another context. The library gives this access again after each move of memory that can be moved off
- * the GPU (swap.h).
+ * Access to the memory of another context. For memory that can be moved off the GPU, the library must set this access itself,
+ * again after each move (swap_peers.h).
  */
 #define DRIVER_TABLE_PEER(HOOK) \
 	HOOK(cuCtxEnablePeerAccess, ctx_enable_peer, (CUcontext peer, unsigned int flags), \
@@ -175,7 +176,7 @@
 		    unsigned int flags), \
 		   (stream, n, ops, flags))
 
-/* Calls by which a stream reads or writes a word, which may be in memory that can be moved. */
+/* Calls by which a stream reads or writes a word, which may be in memory that can be moved off the GPU (swap.h). */
 #define DRIVER_TABLE_VALUE(HOOK) \
 	HOOK_VALUES(HOOK, cuStreamWaitValue32, stream_value32, cuuint32_t) \
 	HOOK_VALUES(HOOK, cuStreamWaitValue64, stream_value64, cuuint64_t) \
@@ -413,7 +414,7 @@
 #define BYTES_2D(c) (WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height : 0)
 #define BYTES_3D(c) \
 	(WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
-/* Bytes of a batch. 0 if `others` is NULL: the driver refuses a call without that list. */
+/* Bytes of a batch. `others` is false if one of the call's other lists is NULL: the driver refuses such a call, so 0. */
 #define BYTES_BATCH(others, sizes, count) \
 	((others) && WORK_READS(sizes) ? work_batch_bytes(sizes, count) : 0)
 
@@ -529,7 +530,8 @@
 
 /*
  * Batches, and other calls that copy or fill memory. Some batches state their bytes only in structures that differ between CUDA
- * versions. For these the number of operations stands for the bytes, by which the library tells work of different length apart.
+ * versions. Their rows give the number of operations instead of the bytes. The library needs either number only to tell short
+ * work from long work.
  */
 #define DRIVER_TABLE_BATCH(WORK) \
 	WORK_TWINS(WORK, cuMemcpyBatchAsync, _ptsz, \
@@ -593,8 +595,8 @@
 		   WORK_COPY(stream, BYTES_BATCH(ptrs, sizes, count)))
 
 /*
- * Work in old versions of the API, which have no per-thread-stream twins. cuLaunch and the two cuLaunchGrid calls have their
- * block's shape from an earlier call, so their rows give 0 threads.
+ * Work in old versions of the API, which have no per-thread-stream twins. cuLaunch and the two cuLaunchGrid calls use
+ * the block shape that an earlier call set, so their rows give 0 threads.
  */
 #define DRIVER_TABLE_OLD_WORK(WORK) \
 	WORK(cuLaunch, LEGACY, (CUfunction f), (f), WORK_KERNEL(NULL, f, 1, 0)) \

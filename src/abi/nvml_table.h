@@ -1,7 +1,7 @@
 /*
- * Every NVML function whose answer must differ in a tenant, one row each. As with driver_table.h for CUDA, from a row come the
- * slot for the real function, the exported wrapper and the list of exports (src/library/entry/nvml/nvml_wrap.c). The simulated
- * NVML must define every row's symbol.
+ * Every NVML function whose answer must differ in a tenant, one row each. From each row, src/library/entry/nvml/nvml_wrap.c
+ * makes the slot for the real function, the exported wrapper and its entry in the list of exports. The simulated NVML must
+ * define every row's symbol.
  *
  * There are three kinds of rows, each a macro that the user of the table defines. Outside a tenant, all call the real function.
  *
@@ -11,10 +11,10 @@
  *       Queries of one device: calls nvml_<hook>(index, real function, args...), with the device's index in
  *       the tenant's list. A device that is not in the list is an invalid argument.
  *   NONE(symbol, params, args)
- *       Values that do not exist for a part of a GPU (use of all its video engines, performance counters,
+ *       Values that do not exist for a part of a GPU (utilization of the video engines, performance counters,
  *       accounting of processes): returns "not supported".
  *
- * Not hooked, because they describe the GPU itself: BAR1 (a window of addresses, no memory that a quota counts),
+ * Functions that describe the GPU itself are not hooked: BAR1 (a window of addresses, not memory that counts toward a quota),
  * nvmlDeviceGetFieldValues (no field has used memory, processes or utilization), nvmlDeviceGetMinorNumber (the name of the
  * device file), clocks, power, temperature, links.
  */

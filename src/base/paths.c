@@ -33,8 +33,8 @@ static uint32_t hash_path(const char *path)
 }
 
 /*
- * Makes "sim-", the file's name, and the hash of its path. The name ends before its first '.' or after 16 characters, and has
- * '_' for each character that is_word() rejects.
+ * Makes "sim-<file's name>-<hash of its path>". The name ends before its first '.' or after 16 characters. Each character that
+ * is_word() rejects becomes '_'.
  */
 static void name_file(const char *real_path, char ret_name[PATHS_HARDWARE_MAX])
 {

@@ -50,8 +50,8 @@ int paths_check_text(const char *dir, struct error *err);
 int paths_make_private(const char *run_dir, struct error *err);
 
 /*
- * Creates a directory of root's that everybody may read (0755), and its parents. -EPERM if the directory belongs to another
- * user, or if others may write to it.
+ * Creates a directory that root owns and everybody may read (0755), and its parents. -EPERM if the directory exists and another
+ * user owns it or may write to it.
  */
 int paths_make_system(const char *dir, struct error *err);
 

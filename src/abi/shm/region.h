@@ -65,8 +65,8 @@ static inline enum lease_state lease_state_of(uint32_t word)
 }
 
 /*
- * When the library rings the doorbell for a sync point: a wait after which nothing that the process launched on the device is
- * in flight (library/launch/sync_point.h).
+ * When the library rings the doorbell for a sync point. A sync point is a wait after which none of the process's work on the
+ * device is in flight (library/launch/sync_point.h).
  */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD, /* never */
@@ -116,7 +116,8 @@ struct region_control_device {
 	_Atomic uint64_t quota_bytes;   /* UINT64_MAX means no quota */
 	_Atomic uint64_t context_bytes; /* memory that one CUDA context takes on this device */
 	_Atomic uint64_t depth_ns;      /* most work in flight under LEASE_GO */
-	_Atomic uint64_t free_depth_ns; /* most work in flight under LEASE_FREE, if alone */
+	/* most work in flight under LEASE_FREE while the tenant is alone on the device */
+	_Atomic uint64_t free_depth_ns;
 	/*
 	 * If depth_ns or more is in flight, but in one work item only, a second item may start while less than long_work_ns is
 	 * in flight.
@@ -132,7 +133,7 @@ struct region_control_device {
 	/* memory that the tenant uses and no live slot shows; counts as used */
 	_Atomic uint64_t unslotted_bytes;
 	/*
-	 * Swapping: the tenant's use of the device must stay below this value; UINT64_MAX means no bound. The rest of the
+	 * Swapping: the most memory that the tenant may use on the device; UINT64_MAX means no bound. The rest of the
 	 * device's memory is kept for another tenant, whose memory is about to return from the arena. D writes this field
 	 * before it orders that return.
 	 */
@@ -150,7 +151,7 @@ struct region_control_device {
 	 */
 	_Atomic uint32_t turn;
 	/*
-	 * If region_control.memory_waits is 1, used memory must stay below this value as well as below the quota. A process
+	 * If region_control.memory_waits is 1, the tenant may use at most this much memory, and at most its quota. A process
 	 * asks for more by struct region_want. 0 if nothing is granted yet.
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
@@ -169,12 +170,12 @@ struct region_control {
 	/* for the library's log; D may change the name */
 	char tenant_name[REGION_NAME_MAX];
 	/*
-	 * Incremented at least 10 times a second while the daemon lives, or once a second while no tenant has work and all
-	 * processes read `owner`.
+	 * Incremented at least 10 times a second while the daemon lives. Once a second is enough while no tenant has work and
+	 * all processes detect the daemon's end by `owner` (region_slot.heeds_owner).
 	 */
 	_Atomic uint32_t heartbeat;
 	/*
-	 * 1 while a restarted daemon waits for processes of this tenant to use its files. New allocations wait meanwhile, for
+	 * 1 while a restarted daemon waits until the tenant's processes have mapped its new files. New allocations wait, for
 	 * at most 1.2 s, because the slots do not yet show all memory that the tenant uses.
 	 */
 	_Atomic uint32_t adopting;
@@ -214,7 +215,7 @@ struct region_control {
 	 * each token is a thread of a kernel (library/launch/pace.h).
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
-	/* [REGION_HOST], for page-locked host memory, has only quota_bytes. */
+	/* The element REGION_HOST, for page-locked host memory, uses only quota_bytes. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 	/*
 	 * A robust futex that D's main thread holds. When that thread ends, the kernel sets FUTEX_OWNER_DIED; D sets that bit
@@ -305,7 +306,7 @@ struct region_slot {
 	/* written by T: MiB that the current move has copied; 0 from an older library */
 	_Atomic uint32_t swap_copied_mib;
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
-	/* [REGION_HOST] uses only the memory fields */
+	/* the element REGION_HOST uses only the memory fields */
 	struct region_slot_device device[REGION_MAX_DEVICES + 1];
 };
 

@@ -10,7 +10,7 @@
 
 enum trace_clock {
 	TRACE_NO_CLOCK = 0,
-	TRACE_COUNTER = 1, /* the processor's counter: read in 8 ns, clock_gettime() in 23 ns */
+	TRACE_COUNTER = 1, /* the processor's counter; a read takes 8 ns, clock_gettime() 23 ns */
 	TRACE_REALTIME = 2, /* nanoseconds since 1970: the only clock that no time namespace shifts */
 };
 

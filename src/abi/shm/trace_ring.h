@@ -25,7 +25,7 @@
 #define TRACE_MAGIC 0x746c6c61U /* "allt" */
 #define TRACE_VERSION 1U
 #define TRACE_EVENTS 65536U /* a power of two; holds 0.16 s at 400,000 launches a second */
-/* trace_ring.next is updated once per this many events, which saves a store for the others */
+/* trace_ring.next is updated only once per this many events, because a store for each event would cost time */
 #define TRACE_STEP 64U
 #define TRACE_NAMES 4096U
 #define TRACE_NAME_MAX 232 /* bytes of a name, including the NUL */
@@ -46,14 +46,14 @@ static inline enum trace_clock trace_clock_of(uint32_t order)
 enum trace_kind {
 	/*
 	 * TRACE_KERNEL to TRACE_SYNC: work handed to the driver. subject: the function, the executable graph, or the entry
-	 * point (a name's key); object: stream; amount: blocks, or bytes of a copy; extra: threads per block; code: the
+	 * point (trace_name.key); object: stream; amount: blocks, or bytes of a copy; extra: threads per block; code: the
 	 * driver's result.
 	 */
 	TRACE_KERNEL = 1,
 	TRACE_GRAPH,
 	TRACE_COPY, /* copies and memsets that return at once */
 	TRACE_SYNC, /* copies and memsets that are complete when the call returns */
-	/* The gate held a thread (library/launch/gate.h). amount: TRACE_WAIT_ flags of all that it waited for. */
+	/* The gate held a thread (library/launch/gate.h). amount: TRACE_WAIT_ flags of all reasons for the wait. */
 	TRACE_GATE_WAIT,
 	/*
 	 * TRACE_ALLOC to TRACE_DENIED: memory. subject: address or handle; amount: bytes, 0 if unknown; for TRACE_DENIED the

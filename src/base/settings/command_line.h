@@ -33,9 +33,9 @@ struct command_settings {
 };
 
 /*
- * Reads the command line: calls `take` for each of the program's own options, and collects those that are settings in
- * `settings`. Returns -1 to go on, else the exit status. The caller frees settings->item; its texts belong to argv and the
- * tables.
+ * Reads the command line: calls `take` for each of the program's own options, and stores each option that is a setting in
+ * `settings`. Returns -1 to go on, else the exit status. The caller frees settings->item; the texts in it belong to argv and
+ * the tables.
  */
 int command_line_read(const struct command_line *line, int argc, char **argv, void *data,
 		      struct command_settings *settings);

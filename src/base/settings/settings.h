@@ -18,7 +18,7 @@ struct config; /* defined by the program */
 
 enum settings_kind {
 	SETTINGS_TEXT,   /* char[SETTINGS_TEXT_MAX] */
-	SETTINGS_PLACE,  /* char[SETTINGS_TEXT_MAX]: a full path, or the word that is the default */
+	SETTINGS_PLACE,  /* char[SETTINGS_TEXT_MAX]: a full path, or the row's default_text */
 	SETTINGS_SWITCH, /* bool: on or off */
 	SETTINGS_EITHER, /* bool: true for the second of the row's two words */
 	SETTINGS_CHOICE, /* unsigned: index into the row's words */
@@ -36,8 +36,8 @@ struct settings_row {
 	enum settings_kind kind;
 	size_t offset;
 	/*
-	 * the default, as text; NULL: settings_default() does not set the field. "auto" for a size or number: the value "auto"
-	 * is allowed.
+	 * The default, as text. If NULL, settings_default() does not set the field. If "auto", for a size or number, users may
+	 * write "auto" too.
 	 */
 	const char *default_text;
 	uint64_t min, max;
@@ -56,8 +56,8 @@ struct settings_alias {
 	const char *name;
 	const char *setting; /* NULL if the alias is refused, or accepts only the value `must` */
 	/*
-	 * Writes the setting's value to `ret`; "" sets nothing. NULL: the alias takes the setting's own values, or is refused
-	 * if `setting` is NULL.
+	 * Converts the alias's value to the setting's value in `ret`; "" in `ret` sets nothing. If `translate` is NULL, the
+	 * value is used as it is; if `setting` is NULL too, the alias is refused.
 	 */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);

@@ -1,4 +1,4 @@
-/* allot doctor: checks everything that sharing a GPU here needs, and says what is wrong and what to do. */
+/* allot doctor: checks all that this machine needs to share its GPUs, and says what is wrong and what to do. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

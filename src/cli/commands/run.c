@@ -325,8 +325,8 @@ static int wait_for_group(struct run *run, struct error *err)
 }
 
 /*
- * When to look for a new daemon after the old one died: at next_ns, wait_ms after the last try. is_lost is false while a daemon
- * is connected.
+ * When to look for a new daemon after the old one died. The next try is at next_ns, wait_ms after the previous try. is_lost is
+ * false while a daemon is connected.
  */
 struct rejoin_state {
 	bool is_lost;

@@ -20,8 +20,8 @@ struct freezers {
 };
 
 /*
- * Sets may_write by the freezer's file of the first cgroup that has one, and ends the search. One file is enough, because all
- * have the same owner.
+ * If the cgroup has a freezer's file: sets may_write to whether this user may write the file, and ends the search. One file is
+ * enough, because the files of all cgroups have the same owner.
  */
 static bool find_freezer(void *data, const char *name)
 {

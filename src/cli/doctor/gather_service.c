@@ -162,9 +162,8 @@ static double started_s(int pid)
 }
 
 /*
- * Sets clock->step_s: by how much the clock was set since the daemon started. The daemon created its socket at its start, so
- * the socket's time is that start by the old clock. The start time of the daemon's process is the same moment by the present
- * clock.
+ * Sets clock->step_s: how far the clock was set forward since the daemon started. The daemon created its socket at its start,
+ * so the socket's mtime is that start by the old clock. started_s() gives the same moment by the present clock.
  */
 static void find_clock_step(struct doctor *d, struct facts_clock *clock)
 {

@@ -25,7 +25,7 @@ void host_path(const struct host *host, const char *path, char *ret, size_t size
 	snprintf(ret, size, "%s%s", host->root, path);
 }
 
-/* Writes where this program can open the machine's `path`. Follows links as if the machine's root were "/". */
+/* Writes the path by which this program can open the machine's `path`. Follows links as if the machine's root were "/". */
 static void resolve_directory_and_leaf(const struct host *host, const char *path, char *ret,
 				       size_t size)
 {

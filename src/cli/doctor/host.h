@@ -14,7 +14,7 @@ struct host {
 /* Whether `host` is the machine that this program runs on. Processes, limits and programs can be examined only there. */
 bool host_is_local(const struct host *host);
 
-/* Writes where this program can open the machine's `path`. Does not resolve links. */
+/* Writes the path by which this program can open the machine's `path`. Does not resolve links. */
 void host_path(const struct host *host, const char *path, char *ret, size_t size);
 bool host_has(const struct host *host, const char *path);
 /* Reads the first size-1 bytes of the file and adds a NUL. Returns the number of bytes, or -errno. */

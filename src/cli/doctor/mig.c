@@ -40,9 +40,9 @@ static bool check_cap(struct instances *all, const char *dir)
 }
 
 /*
- * Does nothing unless `name`, an entry of all->dir, begins with `prefix`. Looks into the entry's subdirectory `below` ("": the
- * entry itself): checks the file `access`, if there is one, and calls `then` for each entry. `then` is NULL for a compute
- * instance.
+ * Does nothing unless `name`, a directory in all->dir, begins with `prefix`. In the subdirectory `below` of that directory ("":
+ * in the directory itself), checks the file `access`, if there is one, and calls `then` for each entry. `then` is NULL for a
+ * compute instance.
  */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))

@@ -7,7 +7,7 @@
 #include "cli/doctor/checks.h"
 #include "cli/doctor/judge/facts.h"
 
-/* bytes of a process's environment; what exceeds it is not read */
+/* size of the buffer for a process's environment; the rest of a larger environment is not read */
 #define ENVIRONMENT_MAX_BYTES 65536
 #define PLUGINS "/var/lib/kubelet/device-plugins"
 

@@ -60,8 +60,8 @@ void explain_add_pod(json_t *e, const json_t *pod)
 /* ---- explanation without the scheduler ---- */
 
 /*
- * Sets borrowed_pct of the shares of a pod placed by measured use, from the pod's annotation KUBE_BORROWED: the percent of a
- * GPU's time that a container may use while others leave it idle. Ignores an invalid annotation.
+ * For a pod placed by measured use: sets borrowed_pct of each share, the percent of a GPU's time that the container may use
+ * while others leave this time idle. The values come from the pod's annotation KUBE_BORROWED; an invalid annotation is ignored.
  */
 static void read_borrowed(const json_t *pod, struct kube_shares *shares)
 {

@@ -13,7 +13,7 @@
 
 struct wanted {
 	const json_t *ask;
-	json_int_t free_mib, free_pct; /* the most that is free on one GPU of the struct group */
+	json_int_t free_mib, free_pct; /* most free memory and time on a GPU of the struct group */
 };
 
 static void write_memory(const struct wanted *w, FILE *out)

@@ -23,6 +23,6 @@ struct bar {
 
 void bar_draw(struct cells *cells, int line, int column, int width, const struct bar *bar);
 
-/* Draws the last `width` of `count` values, from 0 to 1, the newest at the right. `line` is the top one of `lines`. */
+/* Draws the last `width` of `count` values (0 to 1), the newest at the right. `line` is the top line; `lines` is the height. */
 void spark_draw(struct cells *cells, int line, int column, int width, int lines,
 		const float *values, size_t count);

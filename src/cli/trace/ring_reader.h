@@ -19,7 +19,7 @@ struct ring_reader {
 	const struct trace_ring *ring;
 	uint64_t done; /* number of events read or lost */
 	uint64_t lost;
-	/* when the next event was first found incomplete or too new; 0: it was not */
+	/* when the next event was first found incomplete or too new; 0 if it is neither */
 	uint64_t stalled_ns;
 	uint32_t names_done;
 };

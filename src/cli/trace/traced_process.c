@@ -208,7 +208,7 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->moves += !e->code;
 }
 
-/* Writes the held kernel, at most most_ns long, and empties its slot. */
+/* Writes the kernel `held` (an element of traced_process.held), at most most_ns long, and empties the element. */
 static void flush_held_kernel(const struct writing *w, struct trace_event *held, uint64_t most_ns)
 {
 	struct writing own = *w;
@@ -221,8 +221,8 @@ static void flush_held_kernel(const struct writing *w, struct trace_event *held,
 }
 
 /*
- * Returns how long the held kernel can have lasted: until the thread's next event begins, or until that event ends if it
- * encloses the kernel. UINT64_MAX if `next` is another thread's.
+ * Returns how long the kernel `held` can have lasted: until the thread's next event begins, or until that event ends if it
+ * encloses the kernel. UINT64_MAX if `next` is another thread's event.
  */
 static uint64_t max_duration_ns(const struct writing *w, const struct trace_event *held,
 				const struct trace_event *next)
@@ -240,7 +240,7 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/* Several threads share a slot. Another thread's kernel is written early only if this event needs the slot. */
+	/* Several threads share an element of `held`. Another thread's kernel is written early only if this event needs it. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		flush_held_kernel(w, held, max_duration_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)

@@ -74,7 +74,7 @@ struct facts_clock {
 	int64_t now_s;
 	enum fact is_synced;
 	bool has_step;
-	double step_s; /* seconds by which the clock was set since the daemon started */
+	double step_s; /* seconds by which the clock was set forward since the daemon started */
 };
 
 struct facts_versions {
