@@ -414,7 +414,7 @@
 #define BYTES_2D(c) (WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height : 0)
 #define BYTES_3D(c) \
 	(WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
-/* Bytes of a batch. `others` is false if one of the call's other lists is NULL: the driver refuses such a call, so 0. */
+/* Bytes of a batch; 0 if `others` is false, that is, if another list of the call is NULL: the driver refuses such a call. */
 #define BYTES_BATCH(others, sizes, count) \
 	((others) && WORK_READS(sizes) ? work_batch_bytes(sizes, count) : 0)
 
@@ -530,8 +530,8 @@
 
 /*
  * Batches, and other calls that copy or fill memory. Some batches state their bytes only in structures that differ between CUDA
- * versions. Their rows give the number of operations instead of the bytes. The library needs either number only to tell short
- * work from long work.
+ * versions. Their rows give the number of operations instead, because the library needs only some size by which it can
+ * predict the work's duration.
  */
 #define DRIVER_TABLE_BATCH(WORK) \
 	WORK_TWINS(WORK, cuMemcpyBatchAsync, _ptsz, \

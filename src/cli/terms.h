@@ -28,8 +28,8 @@ option_parser option_sharing; /* const char *, into argv */
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
 /*
- * Values of the parameter `or_else` of the option rows: help shows defaults where a tenant is made, but not where one is
- * changed.
+ * Values of the parameter `or_else` of the option rows. Commands that make a tenant show the defaults in their help; commands
+ * that change a tenant do not.
  */
 #define TERMS_MADE(text) "\n(default: " text ")"
 #define TERMS_CHANGED(text) ""

@@ -201,8 +201,8 @@ struct region_control {
 	 */
 	_Atomic uint32_t swap_hope;
 	/*
-	 * 1 if the quotas of all tenants that may swap on this GPU together exceed its memory, so that this tenant's memory
-	 * will probably have to leave the GPU
+	 * 1 if, on one of the tenant's GPUs, the quotas of all tenants that may swap exceed the memory for these tenants. Then
+	 * the tenant's memory will probably have to leave its GPUs.
 	 */
 	_Atomic uint32_t swap_is_likely;
 	/* Bit i is set if device i is a MIG instance. Fixed; 0 also from a daemon that does not know this field. */
@@ -229,8 +229,8 @@ struct region_control {
  *
  * Memory (library/memory/ledger.h): an allocation is first tentative, then used. Memory that no call names (code, local memory,
  * memory that libraries keep) is known only to NVML: D queries NVML and writes what exceeds used_bytes as unnamed_bytes. From
- * census_peak_bytes, D knows which memory was allocated during the query, and leaves it out. Memory that T measured around a
- * call (measured.h) is fresh_bytes until D's next query.
+ * census_peak_bytes, D knows which memory was allocated during the query, and leaves that memory out. Memory that T measured
+ * around a call (measured.h) is fresh_bytes until D's next query.
  *
  * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING,
  * `launching` counts each thread that still acts on the earlier lease.

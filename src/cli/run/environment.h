@@ -21,5 +21,5 @@ int environment_set(struct environment *environment, const char *name, const cha
 int environment_prepend(struct environment *environment, const char *name, const char *value,
 			struct error *err);
 
-/* Returns the value, owned by the environment and valid until it changes; NULL if unset. */
+/* Returns the value, NULL if unset. The environment owns the value, which is valid until the next change. */
 const char *environment_get(const struct environment *environment, const char *name);

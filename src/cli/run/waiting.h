@@ -20,7 +20,7 @@ void waiting_begin(struct waiting *w, bool is_watched);
 /* Returns the time until the next poll of the daemon, for poll(); -1 if the daemon is not polled. */
 int waiting_timeout_ms(const struct waiting *w);
 
-/* Asks the daemon, if it is time to, whether tenant `id` waits. If so, prints the message and ends the polling. */
+/* If a poll is due, asks the daemon whether tenant `id` waits. If the tenant waits, prints the message and ends the polling. */
 void waiting_poll(struct waiting *w, struct client *client, const char *id);
 
 /*

@@ -7,7 +7,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* One row per program, by the 15 bytes of its name that the kernel keeps. */
+/* One row per program. The kernel keeps only the first 15 bytes of a program's name. */
 static const struct {
 	const char *name, *check;
 	enum finding_level level;

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The part of a text that is one value, or a member's key with its quotes. Empty (at == end): none. */
+/* The part of a text that is one value, or a member's key with its quotes. An empty span (at == end) means no value. */
 struct span {
 	const char *at, *end;
 };

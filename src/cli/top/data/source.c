@@ -38,7 +38,7 @@ static void notify(struct source *source)
 	uint64_t one = 1;
 	ssize_t n = write(source->fd, &one, sizeof(one));
 
-	/* Ignored: the write fails only if the descriptor is readable already, which is all that is wanted. */
+	/* Ignore a failed write: the write fails only if the descriptor is readable already. */
 	(void)n;
 }
 
