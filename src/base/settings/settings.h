@@ -17,13 +17,13 @@
 struct config; /* defined by the program */
 
 enum settings_kind {
-	SETTINGS_TEXT,   /* char[SETTINGS_TEXT_MAX] */
-	SETTINGS_PLACE,  /* char[SETTINGS_TEXT_MAX]: a full path, or the row's default_text */
-	SETTINGS_SWITCH, /* bool: on or off */
-	SETTINGS_EITHER, /* bool: true for the second of the row's two words */
-	SETTINGS_CHOICE, /* unsigned: index into the row's words */
-	SETTINGS_COUNT,  /* unsigned */
-	SETTINGS_SIZE,   /* uint64_t, bytes; "0" is allowed if min is 0 */
+	SETTINGS_TEXT,     /* char[SETTINGS_TEXT_MAX] */
+	SETTINGS_PLACE,    /* char[SETTINGS_TEXT_MAX]: a full path, or the row's default_text */
+	SETTINGS_SWITCH,   /* bool: on or off */
+	SETTINGS_EITHER,   /* bool: true for the second of the row's two words */
+	SETTINGS_CHOICE,   /* unsigned: index into the row's words */
+	SETTINGS_COUNT,    /* unsigned */
+	SETTINGS_SIZE,     /* uint64_t, bytes; "0" is allowed if min is 0 */
 	SETTINGS_DURATION, /* uint64_t, nanoseconds; "0" or "0s" is allowed if min is 0 */
 	SETTINGS_PERCENT,  /* double; min and max in hundredths of a percent */
 	SETTINGS_NUMBER,   /* double */
