@@ -244,12 +244,13 @@ const char *allot_client_warnings(const allot_client *client);
 #define ALLOT_PAUSE_NO_WAIT 2U
 
 /*
- * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work completes. If its memory is moved
- * out, or back by the driver's checkpoint call, these functions return when the move is over, unless ALLOT_PAUSE_NO_WAIT is
- * given; the duration of the move grows with the number of bytes. -EBUSY: its memory is being moved already, or can't be moved
- * now. -ENOSPC: there is no room to move it to. -ECANCELED: another client resumed the tenant, or moved its memory out again,
- * meanwhile. -ESRCH: the tenant ended meanwhile, or has no process with GPU memory to move. -EINVAL: this version does not know
- * the flags. For root and group "allot", `tenant` may also be a container with GPU work, by name or by the beginning of its id.
+ * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work completes. If the tenant's memory
+ * is moved off its devices, or brought back from a driver's checkpoint, these functions return when the move is over, unless
+ * ALLOT_PAUSE_NO_WAIT is given. The duration of the move grows with the number of bytes. -EBUSY: the memory is being moved
+ * already, or can't be moved now. -ENOSPC: there is no room to move it to. -ECANCELED: another client resumed the tenant, or
+ * moved its memory out again, meanwhile. -ESRCH: the tenant ended meanwhile, or has no process with GPU memory to move.
+ * -EINVAL: this version does not know the flags. For root and group "allot", `tenant` may also be a container with GPU work,
+ * by name or by the beginning of its id.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
 		       struct allot_error *err);

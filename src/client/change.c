@@ -32,7 +32,7 @@ static bool is_device(const json_t *device, int index)
 	return index == ALLOT_ONLY_DEVICE ? !own : own && json_integer_value(own) == index;
 }
 
-/* Returns the entry of that device, adding one if needed; the change owns the entry. NULL if out of memory. */
+/* Returns the entry of "devices" for device `index`, and adds a missing one. The change owns it. NULL if out of memory. */
 static json_t *get_device(allot_change *change, int index)
 {
 	json_t *devices = json_object_get(change->members, "devices");

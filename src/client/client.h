@@ -26,8 +26,8 @@ int client_connect(const char *run_dir, struct client **ret_client, struct error
 struct client *client_free(struct client *client);
 
 /*
- * Returns a descriptor for poll(): it becomes readable or hung up when the daemon is gone, because the daemon only sends
- * replies. The descriptor belongs to the client.
+ * Returns a descriptor for poll(). Between requests it becomes readable or hung up only when the daemon is gone, because the
+ * daemon sends nothing except replies. The descriptor belongs to the client.
  */
 int client_fd(const struct client *client);
 

@@ -153,7 +153,7 @@ int claims_override_terms(struct claim *claim, const struct claim_override *over
 			 claim_terms(claim)->claim.key, claim->parked->why);
 }
 
-/* Returns true if the claim may be requested again, with its original terms, after a user has changed the terms. */
+/* Returns true if the kubelet may request the claim again with its original terms, even after a user has changed the terms. */
 static bool is_requested_again(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, CLAIM_KEY_DRA, strlen(CLAIM_KEY_DRA));

@@ -319,9 +319,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Called when only connections reserved for root are free. Closes a connection of the user (not root) with the most
- * connections, but none that holds a tenant or a trace. Afterwards that user has at least as many connections as the
- * newcomer's user. Returns false if no connection may be closed.
+ * Makes room for a new connection, whose user has count_of_comer connections already. Closes a connection of the user (not
+ * root) with the most connections, but none that holds a tenant or a trace. Afterwards that user still has more than
+ * count_of_comer connections. Returns false if no connection may be closed.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {

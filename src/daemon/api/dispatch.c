@@ -141,7 +141,7 @@ static void add_outcome(struct node *node, struct audit_request *of, const json_
 	const char *id = json_string_value(json_object_get(reply, "id"));
 	const struct tenant *t = node_find_tenant(node, id ? id : of->id);
 	if (!t && of->old)
-		return; /* The tenant has ended: audit_tenant_ended() has written the line. */
+		return; /* The tenant has no new terms: it has ended. */
 	cleanup_json json_t *now = t ? audit_terms(node->audit, t) : NULL;
 	cleanup_json json_t *about = t ? audit_about(node->audit, t) : NULL;
 	if (about)

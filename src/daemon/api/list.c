@@ -191,7 +191,7 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > known ? used - known : 0));
 }
 
-/* Returns null if the library cannot move the tenant's memory, unless a checkpoint has moved it or failed to move it. */
+/* Returns null if the library can move no memory of the tenant, and no checkpoint is in force or has failed. */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

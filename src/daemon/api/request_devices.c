@@ -117,8 +117,9 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 }
 
 /*
- * Chooses all missing cards together, by the evaluators below (policy/placement/evaluate.h): the emptiest, then those nearest
- * to each other by links. Returns false if impossible. promise_decide() later checks whether each request fits.
+ * Chooses a card for each entry that names none, all together, by the evaluators below (policy/placement/evaluate.h): the
+ * emptiest cards, then those nearest to each other by links. Returns false if impossible. promise_decide() later checks whether
+ * each request fits.
  */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {

@@ -68,8 +68,8 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 }
 
 /*
- * Adds to the reply how much of the memory has left the GPUs. Returns -errno if swapping out was cancelled, or the memory has
- * to stay.
+ * Adds to the reply how much of the tenant's memory has left the GPUs. Returns -errno if the swap-out was cancelled, or the
+ * memory cannot leave.
  */
 static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct error *err)
 {

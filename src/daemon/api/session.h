@@ -39,7 +39,7 @@ void session_end(struct session *session);
 /* Call when the daemon ends: like session_end(), but the tenants stay. */
 void session_drop(struct session *session);
 
-/* Makes the caller a holder of the tenant, if it is not one. Returns -ENOSPC if it holds too many. */
+/* Makes the caller hold the tenant, unless the caller does so already. Returns -ENOSPC if the caller holds too many tenants. */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
 
 /* Finds the tenant that the member `key` names. Returns -EPERM if the caller may not change it. */

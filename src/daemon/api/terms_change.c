@@ -50,8 +50,8 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 }
 
 /*
- * Saves the terms at once: in the claims store if the tenant has a claim, else in the tenant's state file. With a claim, the
- * state file follows soon.
+ * Saves the terms at once: in the claims store if the tenant has a claim, else in the tenant's state file. The state file of a
+ * tenant with a claim is written a little later.
  */
 static int write_down(struct tenant *tenant, struct error *err)
 {

@@ -77,7 +77,10 @@ void arbitration_set_turns(struct arbitration *a, bool has_turns);
  * NULL, else must outlive the arbitration.
  */
 void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card);
-/* Returns true if for at least a second no lessee was charged and no limit was lent. */
+/*
+ * Returns true if the last tick found all lessees idle: no charge for about a second, no demand and no lent limit. Returns
+ * false while a lessee must be polled or spans are recorded.
+ */
 bool arbitration_is_sleeping(struct arbitration *a);
 /* Stops the thread. Every lessee must have been removed. NULL is allowed; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);

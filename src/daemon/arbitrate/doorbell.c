@@ -27,7 +27,7 @@ struct waitv { /* the kernel's struct futex_waitv */
 void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word)
 {
 	*b = (struct doorbell){ .word = word, .seen_value = atomic_load(word) };
-	/* A new tenant's counter is 0. Another value shows that an adopted tenant has rung before. */
+	/* A new tenant's counter is 0. Otherwise the tenant was taken over from an earlier daemon, and has rung before. */
 	b->has_rung = b->seen_value != 0;
 }
 

@@ -3,8 +3,7 @@
  * cards share one board, on which these turns are decided. In each step, a card's thread reports to the board and reads its
  * decisions. If a decision for another card changed, the thread wakes that card's thread, after releasing its own lock.
  *
- * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the wake words (gangs_set_card()), then
- * a card's.
+ * All calls are thread safe. Lock order: the lock of the wake words (gangs_set_card()), a card's lock, the board's lock.
  */
 #pragma once
 

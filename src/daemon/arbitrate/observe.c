@@ -50,7 +50,7 @@ void observer_free(struct observer *o)
 	o->count = o->capacity = 0;
 }
 
-/* Adds what the process did since the last observation. Busy time beyond the time for which the process exists is not added. */
+/* Adds what the process did since the last observation. The busy time added in all is at most the time since observer_add(). */
 static void add_progress(struct observer *o, struct observed_process *p,
 			 const struct region_slot *slot, uint64_t now_ns)
 {

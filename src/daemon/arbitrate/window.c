@@ -20,8 +20,8 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 }
 
 /*
- * Compares with the oldest sample that is at most a span and half a step old; after a gap without such samples, with the newest
- * sample.
+ * Computes the growth since the oldest sample that is at most a span and half a step old. After a gap without such samples,
+ * computes the growth since the newest sample.
  */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 {

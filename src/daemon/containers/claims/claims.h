@@ -75,7 +75,7 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 struct claim *claims_find(struct claims *claims, const char *key);
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);
 /*
- * Finds the lowest of `slots` that a claim has. Returns that claim and, in *ret_slot, the slot. NULL if no claim has any.
+ * Finds the lowest of `slots` that is taken. Returns the claim that has it and, in *ret_slot, the slot; NULL if none is taken.
  */
 struct claim *claims_holder(struct claims *claims, const char *uuid, const struct slots *slots,
 			    unsigned *ret_slot);

@@ -79,7 +79,7 @@ struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, st
 /* Record in `holders` that the claim has its slots, or that it has them no longer. After -ENOMEM only some may be recorded. */
 int claims_reserve_slots(struct claim *claim);
 void claims_release_slots(struct claim *claim);
-/* Sets claim->original to the stored terms from before claims_override_terms(), if there are any. Returns 0 or -ENOMEM. */
+/* Sets claim->original to the original terms in the stored claim, if it has any. Returns 0 or -ENOMEM. */
 int claims_load_original(struct claim *claim, const struct store_claim *written, struct error *err);
 /* Frees the claim and ends its tenant. For a parked claim, deletes the tenant's files. */
 void claims_end(struct claim *claim, const char *why);
@@ -87,8 +87,8 @@ void claims_end(struct claim *claim, const char *why);
 /* Installs the library for containers, unless an installed copy is still accepted by `trust`. */
 int claims_install_library(struct claims *claims, struct error *err);
 /*
- * Like claims_install_library(), but does nothing if the setting container_driver names a mirror (a copy of the driver's files
- * that has the library among them), unless the cards are simulated.
+ * Like claims_install_library(), but does nothing if containers get a mirror: a copy of the driver's files that includes the
+ * library (setting container_driver). Simulated cards never use a mirror.
  */
 int claims_prepare_library(struct claims *claims, struct error *err);
 /* Applies trust_check() (daemon/containers/trust/trust.h) to the library that containers would get. */

@@ -34,7 +34,7 @@ void holders_remove(struct holders *holders, const char *uuid, const struct slot
 void holders_clear(struct holders *holders);
 
 /*
- * Finds the lowest of `slots` that a claim has. Returns that claim and, in *ret_slot, the slot. NULL if no claim has any.
+ * Finds the lowest of `slots` that is taken. Returns the claim that has it and, in *ret_slot, the slot; NULL if none is taken.
  */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);

@@ -2,8 +2,8 @@
  * Preallocates the store's log. A commit that lengthens the log waits for the file system's journal, and so for other programs'
  * writes, which takes much longer than overwriting. After a checkpoint, SQLite overwrites the log from its beginning.
  *
- * Zeros are harmless: SQLite ignores data after the last valid frame (its file format, "the WAL file": salts and checksum must
- * continue from the header).
+ * Zeros are harmless: SQLite ignores the log from the first frame that lacks the header's salts or a valid checksum (SQLite's
+ * Database File Format, section "The WAL File").
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /*
- * Takes back claims that were made but not yet reported. Each claim ends at once; if the store cannot be written, the next
- * transaction that succeeds deletes the claim's row.
+ * Takes back claims that were made but not yet reported to their requesters. Each claim ends at once; if the store cannot be
+ * written, the next transaction that succeeds deletes the claim's row.
  */
 #include <stdlib.h>
 

@@ -41,8 +41,8 @@ struct metrics_daemon {
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/*
-	 * Part of the unpromised memory (GPU time) that is on devices with tenants; no value (has_free_ is false) if
-	 * nothing is unpromised.
+	 * Percentage of all unpromised memory, and of all unpromised GPU time, that is on devices with tenants. has_free_...
+	 * is false if nothing is unpromised: there is no percentage then.
 	 */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;

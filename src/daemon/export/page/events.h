@@ -23,5 +23,5 @@ int events_add(struct events *events, struct server_call *call);
 /* Forgets the client of a call whose stream has ended. Does nothing if the call has no stream here. */
 void events_remove(struct events *events, struct server_call *call);
 
-/* Returns the history, which is recorded from the first client until ten minutes after the last one left; else NULL. */
+/* Returns the history; NULL if none. It is recorded from the first client until ten minutes after the last client has left. */
 const struct history *events_history(const struct events *events);

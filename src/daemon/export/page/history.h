@@ -34,8 +34,7 @@ void history_add(struct history *history, const char *id, unsigned card,
 		 struct history_sample sample);
 
 /*
- * Writes "every_s", "ages_s" (of each sampling, oldest first) and "tenants", a list of {"id", "index", "got_1s_pct",
- * "memory_used_mib": a value or null per sampling; "cores_limit_now_pct", "memory_quota_mib": changes as [index in
- * "ages_s", value]}.
+ * Writes the members of the history's JSON object (docs/reference/protocol.md, "The page's state": /api/history), except
+ * "version".
  */
 void history_write(const struct history *history, uint64_t now_ns, struct json_text *t);

@@ -15,7 +15,7 @@
 
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 {
-	/* The kernel uses a slow clock if the counter failed its checks. */
+	/* The kernel uses one of these slow clocks if the processor's counter failed the kernel's checks. */
 	static const char *const refuges[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies" };
 
 	for (size_t i = 0; i < sizeof(refuges) / sizeof(refuges[0]); i++)

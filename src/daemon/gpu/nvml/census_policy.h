@@ -39,17 +39,17 @@ struct census_card {
 #define CENSUS_CONFIRM_NS UINT64_C(100000000)
 
 /*
- * Each GPU process adds processor time to a census (11 ms with 50 on an H200). So the interval grows until censuses take
- * 1/400 of a core, but not beyond CENSUS_EVERY_MOST_NS or the configured interval, whichever is longer.
+ * Each GPU process adds processor time to a census (11 ms for 50 processes on an H200). So the interval grows until censuses
+ * take 1/400 of a core, but not beyond CENSUS_EVERY_MOST_NS or the configured interval, whichever is longer.
  */
 #define CENSUS_COST_PART 400
 #define CENSUS_EVERY_MOST_NS UINT64_C(5000000000)
 
 /*
- * Periodic censuses pause while ledgers, processes and each card's memory use (health.h) stayed the same for
- * CENSUS_SAME_COUNT censuses and CENSUS_SAME_INTERVALS intervals. A process replaced by one of the same size within a
- * second would be missed, so one census comes every CENSUS_PAUSE_MAX_NS. No pause if the configured interval is below one
- * second.
+ * Periodic censuses pause once ledgers, processes and each card's memory use (health.h) have stayed the same for
+ * CENSUS_SAME_COUNT censuses and CENSUS_SAME_INTERVALS intervals. A pause could miss that a process was replaced within a
+ * second by one of the same size, so a census comes every CENSUS_PAUSE_MAX_NS. No pause if the configured interval is below
+ * one second.
  */
 #define CENSUS_SAME_COUNT 3
 #define CENSUS_SAME_INTERVALS 3

@@ -40,7 +40,7 @@ int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, 
 enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *driver, int pid);
 
 /*
- * Does one step. lock_ms limits how long a lock waits for the process's work. Returns -ENOMEM if the card has no room,
+ * Does one step. CHECKPOINT_LOCK waits at most lock_ms for the process's work. Returns -ENOMEM if the card has no room,
  * -ETIMEDOUT if the work does not end, -EOPNOTSUPP if the memory cannot be moved, -EPERM or -EIO.
  */
 int checkpoint_driver_do(struct checkpoint_driver *driver, enum checkpoint_step step, int pid,

@@ -3,8 +3,8 @@
  * A card is anything with memory and compute time of its own: a GPU or a MIG instance. A GPU in MIG mode is itself no card;
  * its instances are.
  *
- * Calls may come from any thread (open and close from one), and take milliseconds, or seconds if a card is faulty: never call
- * from an event loop.
+ * Calls may come from any thread, but open() and close() from the same thread. A call takes milliseconds, or seconds if a card
+ * is faulty: never call from an event loop.
  */
 #pragma once
 
