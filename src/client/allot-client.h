@@ -85,8 +85,8 @@ void allot_client_close(allot_client *client);
 const char *allot_client_daemon(const allot_client *client);
 
 /*
- * Returns a descriptor for poll(): it becomes readable or hung up when the daemon has gone. It belongs to the client; do not
- * read from it.
+ * Returns a descriptor for poll(): it becomes readable or hung up when the daemon has gone. The descriptor belongs to the
+ * client; do not read from it.
  */
 int allot_client_fd(const allot_client *client);
 

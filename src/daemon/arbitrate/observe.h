@@ -39,7 +39,7 @@ struct observer {
 	const struct region_report *report;
 	unsigned device;
 	struct observed_process *process;
-	struct turns_process *turn; /* the same processes, as turns.h needs them */
+	struct turns_process *turn; /* turn[i]: the turns (turns.h) of process[i] */
 	size_t count, capacity;
 	struct turns turns;
 	uint64_t busy_ns, launches; /* sums over all processes, ended ones too */

@@ -21,7 +21,7 @@ struct region_host {
 	int report_fd;
 };
 
-/* Makes both files. Devices are zero, with the lease LEASE_STOP. *host is written only on success. Needs /proc. */
+/* Makes both files. The devices' fields are zero, so the lease is LEASE_STOP. *host is written only on success. Needs /proc. */
 int region_host_create(struct region_host *host, const char *tenant_name, uint64_t epoch,
 		       unsigned device_count, struct error *err);
 /* Unmaps and closes both files. A zeroed or freed host is allowed. */

@@ -52,8 +52,8 @@ struct claims {
  */
 int claims_use_store(struct claims *claims, bool make, struct error *err);
 /*
- * Renames the damaged store, and writes all claims to a new store. *err says why the old store is unusable. On failure no store
- * is open; the next claims_use_store() tries again.
+ * Renames the damaged store, and writes all claims to a new store. The caller passes in *err why the old store is unusable. On
+ * failure no store is open; the next claims_use_store() tries again.
  */
 int claims_renew_store(struct claims *claims, struct error *err);
 

@@ -13,8 +13,8 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 /*
- * Sets key and name. Removes the claim from the indexes before, and adds it again afterwards, because the indexes' entries
- * point to the key and name.
+ * Sets the claim's key and its tenant's name. Removes both from their indexes before, and adds them again afterwards, because
+ * the indexes' entries point to the key and the name.
  */
 static void set_terms(struct claim *claim, const char *key, const char *name)
 {

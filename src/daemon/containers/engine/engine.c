@@ -178,7 +178,7 @@ static int ask_in_namespace(const struct question *q, const char *namespace, str
 	return r < 0 ? r : engine_reply_containerd(reply, reply_size, q->container->id, ret);
 }
 
-/* Finds containerd's namespace in the cgroup path of ctr and nerdctl, "/<namespace>/<id>". "" for other paths. */
+/* Finds containerd's namespace in the cgroup path "/<namespace>/<id>", as ctr and nerdctl make it. "" for other paths. */
 static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 {
 	const char *path = c->v2_path[0] ? c->v2_path : c->v1_path;

@@ -119,7 +119,7 @@ int engine_reply_containerd(const unsigned char *data, size_t size, const char *
 	const Containerd__Container *c = reply ? reply->container : NULL;
 	int r = !c ? -EPROTO : strcmp(c->id, id) != 0 ? -ENOENT : 0;
 	if (r >= 0) {
-		/* A container of ctr has no name: its user chose the id. */
+		/* ctr gives containers no name. Its user chooses the id, so use the id as the name. */
 		PUT(name.name, c->id);
 		PUT(name.image, c->image);
 		for (size_t i = 0; i < c->n_labels; i++)

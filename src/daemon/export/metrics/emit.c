@@ -1,5 +1,5 @@
 /*
- * Writes the samples of metrics that have one value for each struct of a type in figures.h.
+ * Writes the samples of metrics whose values are fields of the structs in figures.h: one sample per struct, such as per card.
  */
 #include "daemon/export/metrics/metric.h"
 
