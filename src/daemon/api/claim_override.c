@@ -124,10 +124,7 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 	if (is_nothing && !before)
 		return 0;
 	int r = plan_change(claim, &original, override, &change, &changes, err);
-	/*
-	 * claim->original is non-NULL exactly while an override is in force. If an override stays in force or stays absent, and
-	 * no term changes, there is nothing to save.
-	 */
+	/* There is nothing to save if no term changes, and claim->original (NULL: original terms in force) need not change. */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
 	struct claim_original *kept = is_nothing ? NULL : malloc(sizeof(*kept));

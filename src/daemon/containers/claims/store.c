@@ -23,7 +23,7 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
 			       "PRAGMA journal_size_limit = 8388608;";
 
-/* The table of the terms that claims had before claims_override_terms() changed them. */
+/* The table of the original terms of claims whose terms an override or a user has changed. */
 #define ASKED_SQL \
 	"CREATE TABLE IF NOT EXISTS asked (" \
 	" claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE," \
