@@ -10,7 +10,7 @@
 #include "daemon/util/worker.h"
 
 #define SENSOR_EVERY_NS (100 * NSEC_PER_MSEC)
-/* All samples are dropped after this time without a newer one. */
+/* If no new sample comes for this long, all samples are dropped. */
 #define SENSOR_OLD_US UINT64_C(1000000)
 #define SENSOR_MAX_PROCESSES 1024
 
@@ -29,8 +29,7 @@ struct sensor {
 };
 
 /*
- * Returns `count`, or 0 if no sample was newer than the earlier ones for SENSOR_OLD_US: an old figure would throttle a process
- * that is idle now.
+ * Returns `count`, or 0 if no new sample has come for SENSOR_OLD_US: an old figure would throttle a process that is idle now.
  */
 static size_t drop_old(struct sensor *s, size_t count)
 {

@@ -15,7 +15,7 @@ struct sensor;
 /* Starts the thread. `backend`, `gpu` and `arbitration` must outlive it. */
 int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned index,
 		 struct arbitration *arbitration, struct sensor **ret, struct error *err);
-/* Returns how often NVML stopped reporting use; if it never reported any, that counts once. Thread safe. NULL is allowed. */
+/* Returns how often NVML stopped reporting use; 1 if it never reported use. Thread safe. NULL is allowed. */
 uint64_t sensor_failures(const struct sensor *sensor);
 /* Stops the thread after the NVML call in progress. NULL is allowed; returns NULL. */
 struct sensor *sensor_stop(struct sensor *sensor);

@@ -326,8 +326,8 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 	bool is_growth = t->memory_wait.state == MEMORY_WAIT_HOLDING;
 	*r = (struct grant_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
 	/*
-	 * Retired tenants get no more. A tenant paused before its first grant would not use the memory. A paused tenant that
-	 * already has a grant may grow, since its processes may allocate.
+	 * Retired tenants get no more memory. A tenant paused before its first grant would not use the memory. A paused tenant
+	 * that already has a grant may grow, since its processes may allocate.
 	 */
 	if (t->memory_wait.state == MEMORY_WAIT_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))

@@ -281,8 +281,8 @@ static bool is_control_over(const struct mps_group *g)
 }
 
 /*
- * Reports servers that ended since the last scan. Returns false if the control daemon has ended, or the group's state is then
- * neither MPS_READY nor MPS_HUNG.
+ * Reports servers that ended since the last scan. Returns false if the control daemon has ended, or if the reports have moved
+ * the group out of MPS_READY and MPS_HUNG.
  */
 static bool detect_exits(struct mps_group *g)
 {
@@ -291,7 +291,7 @@ static bool detect_exits(struct mps_group *g)
 	for (unsigned i = 0; i < before.server_count; i++) {
 		if (is_in(&g->scanned, before.server[i].pid))
 			continue;
-		/* Check after the servers: if the control daemon has ended too, they ended with it. */
+		/* Check only now that a server is gone: if the control daemon is gone too, the server ended with it. */
 		if (is_control_over(g)) {
 			g->scanned = before;
 			return false;
@@ -324,8 +324,8 @@ static void watch_due(struct mps_group *g)
 }
 
 /*
- * Runs when the time for the control daemon to end by itself is over: kills it or, if that was done, reports that it has not
- * ended.
+ * Runs while the control daemon has not ended in time: kills it. If the group has members and END_NS has passed, reports
+ * instead that the killed control daemon has not ended.
  */
 static void end_due(struct mps_group *g)
 {

@@ -14,8 +14,8 @@
 #define MPS_PROGRAM "nvidia-cuda-mps-control"
 
 /*
- * Finds the program: for a simulated card, this installation's; else the first on PATH or in the usual directories. If there is
- * none, returns -ENOENT, and err says what to do.
+ * Finds the program. For a simulated card, this is allot's own program; else the first on PATH or in the usual directories. If
+ * there is none, returns -ENOENT, and err says what to do.
  */
 int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *err);
 
@@ -25,7 +25,7 @@ struct mps_spawn {
 	const char *pipe_dir, *log_dir;
 	const char *device;     /* UUID of the only visible card; NULL: not set */
 	const char *sim_socket; /* "": not simulated */
-	uid_t uid;              /* user to run as: this daemon's own, or any if that is root */
+	uid_t uid;              /* user to run as: this daemon's; any user if the daemon is root */
 	/* in_fd: the program's stdin; out_fd: its stdout and stderr; the caller keeps both open */
 	int in_fd, out_fd;
 	/*

@@ -122,8 +122,8 @@ void node_update_unpromised_quotas(struct node *node, const struct card *card)
 }
 
 /*
- * Walks over the tenants once to find the cards that need node_update_unpromised_quotas(), because that also walks over all
- * tenants.
+ * node_update_unpromised_quotas() walks over all tenants for one card. So find the cards that need it first, with a single
+ * walk.
  */
 void node_update_all_unpromised_quotas(struct node *node)
 {

@@ -1,6 +1,6 @@
 /*
- * Keeps descriptors that a tenant's processes give each other (abi/shm/fd_exchange.h), each under a key while the process that
- * put it lives. Accepts only kinds whose close() cannot block: NVIDIA's device files, pipes, memory files. Main thread only.
+ * Keeps descriptors that a tenant's processes give each other (abi/shm/fd_exchange.h), each under a key until the process that
+ * stored it ends. Accepts only kinds whose close() cannot block: NVIDIA's device files, pipes, memory files. Main thread only.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct fd_store *fd_store_new(void);
 struct fd_store *fd_store_free(struct fd_store *s);
 
 /*
- * Stores *fd under `key`, and sets *fd to -1. `pid` is the process that puts it, `bytes` the size that this process reports.
- * Returns -EEXIST if another process put that key, -EBADF for no descriptor or a wrong kind, -EINVAL if key or bytes is 0,
+ * Stores *fd under `key`, and sets *fd to -1. `pid` is the process that stores it, `bytes` the size that this process reports.
+ * Returns -EEXIST if another process uses that key, -EBADF for no descriptor or a wrong kind, -EINVAL if key or bytes is 0,
  * -ENOSPC beyond FD_STORE_MOST.
  */
 int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int *fd,
@@ -28,5 +28,5 @@ int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int 
 /* Returns the descriptor, which the store still owns, and the reported size; -ENOENT if there is none. */
 int fd_store_get(const struct fd_store *s, uint64_t key, uint64_t *ret_bytes);
 
-/* Closes the descriptor that process `pid` put under the key; if `key` is 0, all that this process put. */
+/* Closes the descriptor that process `pid` stored under `key`; if `key` is 0, all that this process stored. */
 void fd_store_delete(struct fd_store *s, int pid, uint64_t key);

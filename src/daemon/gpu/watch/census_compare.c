@@ -68,7 +68,7 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 				     card->index, nvml_bytes, nvml_bytes - ledger_bytes);
 }
 
-/* Returns the highest value of the process's ledger since the census was requested. */
+/* Returns the process's ledger when the census was requested or now, whichever is more. */
 static uint64_t ledger_most(struct process *p, unsigned device)
 {
 	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];

@@ -28,7 +28,8 @@ void claim_holders_note(struct claim_holders *holders, const struct claim *claim
 void claim_holders_end(struct claim_holders *holders, uint64_t answer);
 
 /*
- * Returns false if the claim has no known holder or `holders` is NULL. Texts in *ret are valid until the loop's next turn.
+ * Returns false if the claim has no known holder or `holders` is NULL. Texts in *ret are valid until the event loop's next
+ * iteration.
  */
 bool claim_holders_find(const struct claim_holders *holders, const struct claim *claim,
 			struct claim_holder *ret);

@@ -34,7 +34,7 @@ struct pod_holder {
 };
 typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder);
 /*
- * Calls `each` for every holder. Returns false if the last answer is older than a minute, or out of memory; `each` may then
+ * Calls `each` for every holder. Returns false if there is no answer of the last minute, or if out of memory; `each` may then
  * have been called for some holders.
  */
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data);

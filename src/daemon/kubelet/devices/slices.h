@@ -40,7 +40,7 @@ struct slice_set {
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 		    struct slice_set *ret, struct error *err);
 
-/* The share of a card that a number of its slices stands for. */
+/* The part of a card's memory and time that a container gets for its slices of the card. */
 struct slice_share {
 	uint64_t memory_bytes; /* whole MiB, rounded down so that all fit the card */
 	double cores_pct;      /* rounded down to two decimals */

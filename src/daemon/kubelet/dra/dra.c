@@ -23,8 +23,8 @@
 
 #define LOOK_NS NSEC_PER_SEC
 /*
- * Longest time between two calls of publish(): a change without a call of health_changed() or dra_promises_changed() is
- * published by then.
+ * Longest time between two calls of publish(), for changes that no call of health_changed() or dra_promises_changed()
+ * reports.
  */
 #define PUBLISH_NS (30 * NSEC_PER_SEC)
 /* The kubelet's documentation asks for <driver>-reg.sock. */
@@ -256,7 +256,7 @@ struct dra *dra_stop(struct dra *dra)
 	claims_remove_need_check(dra->node->claims, dra_need_of, dra->need);
 	health_unsubscribe(dra->node, health_changed, dra);
 	dra->timer = loop_remove(dra->timer);
-	/* Closing the socket first ends the kubelet's calls, so the steps below answer none. */
+	/* Close the socket first: this ends the kubelet's calls, so the steps below have none to answer. */
 	plugin_socket_close(&dra->socket);
 	dra_prepare_end(dra);
 	dra->publisher = publisher_stop(dra->publisher);

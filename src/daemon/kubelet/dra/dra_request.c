@@ -53,7 +53,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 	return add_limit(result, &d->terms, err);
 }
 
-/* Refuses a MIG instance beside another device: CUDA shows a program only the one instance. */
+/* Refuses a MIG instance beside another device: CUDA would show the program only that instance. */
 static int check_instances(const struct claim_request *request, struct error *err)
 {
 	for (unsigned i = 0; i < request->device_count; i++)

@@ -259,8 +259,8 @@ static void delete_slice(struct publisher *p, struct gpu_slice *s)
 }
 
 /*
- * Returns true if the server's slice is owned by this Node and has the desired devices. The form in which the server
- * stored an earlier write of the same devices also counts.
+ * Returns true if the server's slice is owned by this Node and has the desired devices. Also accepts the form in which the
+ * server stored an earlier write of the same devices.
  */
 static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
 {

@@ -23,7 +23,7 @@ struct kubelet_dir;
 
 /*
  * Begins to watch `dir`. `dir` and `own` (file name of the plugin's socket in that directory) must stay valid. If the kubelet's
- * socket already exists, KUBELET_DIR_KUBELET_STARTED comes in the loop's next turn.
+ * socket already exists, KUBELET_DIR_KUBELET_STARTED comes in the event loop's next iteration.
  */
 int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		      kubelet_dir_handler handler, void *data, struct kubelet_dir **ret,

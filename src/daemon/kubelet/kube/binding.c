@@ -180,8 +180,8 @@ static void node_received(struct binding *b)
 /* ---- calls ---- */
 
 /*
- * Returns true if the error may pass, so the call is retried. A server that has just started refuses all clients until it has
- * loaded its access rules.
+ * Returns true if the error may be temporary, so the call is retried. A server that has just started refuses all clients until
+ * it has loaded its access rules.
  */
 static bool is_passing(struct binding *b, const struct error *err)
 {

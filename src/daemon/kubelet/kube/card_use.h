@@ -27,8 +27,8 @@ double card_use_now(const struct card_use *use);
 
 /*
  * card_use_must_publish() returns true if the use has changed enough to be published again, which costs the API server a write.
- * Enough is a change of the peak (or, while the card has opportunistic tenants, of the recent average) by 5 percentage points;
- * any change of the sum of guarantees; or a change of the used memory by more than a twentieth of the card's memory.
+ * One of these changes is enough: the peak (or, while the card has opportunistic tenants, the recent average) by 5 percentage
+ * points; the sum of guarantees by any amount; the used memory by more than a twentieth of the card's memory.
  */
 struct card_use_change {
 	const struct kube_use *published, *is; /* last published and current use of one card */

@@ -127,8 +127,8 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * Returns the priority in the container's limits for a claim made from slices, whose container was not known when the claim was
- * made; NULL if there is none. Returns NULL for other claims: they got that priority when they were made.
+ * For a claim made from slices, returns the priority in the container's limits, or NULL if there is none: when the claim was
+ * made, the container was not known. Returns NULL for other claims, which got their priority when they were made.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)

@@ -1,5 +1,5 @@
 /*
- * Live terms: pods' annotations that change what running containers may use (kube/own/live.h), and the priority of a
+ * Live terms: pods' annotations that change what running containers may use (kube/own/live.h), and the priority in a
  * container's limits (kube/hami/priority.h). Applies them to the containers' claims. The pod is known from the claim's key if
  * that names the container, or else from the kubelet's list of holders. Pods are read again when their annotations change. A
  * change that fails leaves the claim unchanged, is logged once, and is retried every 30 s, since memory may become free. Main
@@ -18,7 +18,7 @@
 struct node;
 struct live_terms;
 
-/* The arguments must outlive the result; `name` is the node's. Returns NULL if out of memory. */
+/* The arguments must outlive the result; `name` is the node's name. Returns NULL if out of memory. */
 struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
 				    const struct node_pods *pods);
 struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is allowed; returns NULL */

@@ -15,8 +15,8 @@
 #include "kube/util/backoff.h"
 
 /*
- * Shortest time between two restores of what another writer changed, so that two writers do not overwrite each other at full
- * speed.
+ * Fields that another writer changes are restored at most once in this time, so that two writers do not overwrite each other
+ * at full speed.
  */
 #define PUT_BACK_NS (2 * NSEC_PER_SEC)
 #define PATH_MAX_BYTES 320

@@ -19,7 +19,7 @@ struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*trouble)(void *data, const struct error *err), void *data);
 struct node_pods *pods_stop(struct node_pods *pods); /* NULL is allowed; returns NULL */
 
-/* Returns all pods in no particular order; valid until the loop's next turn. */
+/* Returns all pods in no particular order; valid until the event loop's next iteration. */
 const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count);
 /* Finds a pod by its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);

@@ -91,7 +91,8 @@ bool annotated_is_own_claim(const struct claim *claim)
 }
 
 /*
- * Returns CLAIM_WANTED if the kubelet's list shows the device at a container, even at one that the claim's key does not name.
+ * Returns CLAIM_WANTED if any container holds the device according to the kubelet's list, even if the claim's key names
+ * another container.
  */
 static enum claim_need need_by_books(struct plugin *plugin, const char *device)
 {

@@ -18,7 +18,7 @@
 struct plugin;
 struct annotated;
 
-/* The daemon must have its Kubernetes API. Returns 0 or -errno. */
+/* The Kubernetes API must be on (setting kube_api). Returns 0 or -errno. */
 int annotated_start(struct plugin *plugin, struct annotated **ret, struct error *err);
 /* Call after the socket is closed. NULL is allowed; returns NULL. */
 struct annotated *annotated_stop(struct annotated *annotated);

@@ -18,7 +18,7 @@
 
 struct vcuda;
 
-/* The daemon must have its Kubernetes API. Returns 0 or -errno. */
+/* The Kubernetes API must be on (setting kube_api). Returns 0 or -errno. */
 int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err);
 /* Call after the sockets are closed. NULL is allowed; returns NULL. */
 struct vcuda *vcuda_stop(struct vcuda *v);
@@ -41,8 +41,8 @@ void vcuda_kubelet_started(struct vcuda *v);
 
 struct vcuda_names vcuda_names(const struct vcuda *v);
 /*
- * Moves the claim to the container that holds its device by the kubelet's list. Returns 1 if moved, 0 if the claim was the
- * container's already, or -errno.
+ * Moves the claim to the container that holds its device according to the kubelet's list. Returns 1 if moved, 0 if the claim
+ * was that container's already, or -errno.
  */
 int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod *pod,
 		    size_t container, struct error *err);

@@ -122,9 +122,9 @@ static bool is_same_pct(double a, double b)
 }
 
 /*
- * Returns true if the quota is the memory asked for. For a request without an amount (the whole card), any quota about as large
- * as the card counts, because the driver may have reported a slightly different total when the claim was made. `card` may be
- * NULL for a parked claim.
+ * Returns true if the quota is the memory asked for. A request without an amount asks for the whole card; then a quota about
+ * equal to the card's memory is enough, because the driver may have reported a slightly different total when the claim was
+ * made. `card` may be NULL for a parked claim.
  */
 static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const struct card *card)
 {

@@ -58,8 +58,8 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
 }
 
 /*
- * Starts the helper as a grandchild. It may outlive its order and this process, so this process must not have to wait for its
- * end. Both forked children make only async-signal-safe calls, because this process has threads.
+ * Starts the helper as a grandchild, so that this process need not wait for the helper's end: the helper may outlive its order
+ * and this process. Both forked children make only async-signal-safe calls, because this process has threads.
  */
 static _Noreturn void spawn_detached(int fd, char *const *argv)
 {

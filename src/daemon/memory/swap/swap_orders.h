@@ -48,7 +48,7 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
  */
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
 
-/* Handler of the event tenant_added (subsystem.h): gives the first order, and a new tenant its arena. */
+/* Handler of the event tenant_added (subsystem.h): gives the tenant its first order and, if new, its arena. */
 int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);
 
@@ -79,5 +79,5 @@ bool swap_has_refused(const struct tenant *tenant);
 enum { SWAP_TEXT_SHORT = PLACE_STUCK + 1, SWAP_TEXTS };
 /* Names a state, which must be below SWAP_TEXTS. */
 const char *swap_text(unsigned state);
-/* Returns the name of the tenant's place, "short" without room to return, or NULL if no memory can be moved. */
+/* Returns the name of the tenant's place, "short" if there is no room to return, or NULL if no memory can be moved. */
 const char *swap_state_text(const struct tenant *tenant);

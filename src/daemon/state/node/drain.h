@@ -2,9 +2,9 @@
  * When a process dies, its memory no longer counts in the tenant's quota, but the driver may free it only later. Until then
  * the memory is draining: it counts as taken on the card.
  *
- * Draining ends after DRAIN_MAX_NS, or when a census (a reading of NVML) confirms it. For this the process must be off NVML's
- * list. Also the card's used memory must have fallen, or the used memory that no listed process holds must not have grown
- * since the death. Main thread only.
+ * Draining ends after DRAIN_MAX_NS, or when a census (a reading of NVML) shows that the memory is free: the process is off
+ * NVML's list. Also the card's used memory has fallen, or the used memory that no listed process holds has not grown since the
+ * death. Main thread only.
  */
 #pragma once
 

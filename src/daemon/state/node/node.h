@@ -81,7 +81,7 @@ struct card {
 	/* memory of processes of no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
 	uint64_t kept_bytes; /* free memory that grant_decide() has reserved for waiting tenants */
-	uint64_t swapped_out_bytes; /* sum of all bytes of tenants ever moved off this card */
+	uint64_t swapped_out_bytes; /* total bytes that were moved off this card so far */
 	uint64_t returning_bytes; /* memory reserved for containers that return from a checkpoint */
 	struct health health;     /* see policy/safety/health_policy.h */
 	uint64_t faults[GPU_FAULT_KINDS]; /* faults reported so far */
@@ -169,7 +169,7 @@ struct node {
 	struct dra *dra;
 	/* makes the DRA driver's part of the reply to "hello" */
 	json_t *(*dra_json)(const struct dra *dra);
-	/* which containers hold claims, by the device plugin; NULL: unknown */
+	/* which containers hold claims; set by the device plugin; NULL: unknown */
 	struct claim_holders *claim_holders;
 	struct metrics *metrics;
 	struct page *page;
@@ -186,7 +186,7 @@ struct node {
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
-	struct loop_source *memory_wait_timer; /* runs memory_wait_due(): node_grant_soon() */
+	struct loop_source *memory_wait_timer; /* runs memory_wait_due(); see node_grant_soon() */
 	struct swap_turns *swap_turns;         /* NULL: no tenant has had movable memory yet */
 	struct loop_source *swap_timer;        /* runs while tenants have movable memory */
 };
