@@ -12,7 +12,7 @@ void mps_control_exited(void *data, uint32_t events);
 /* Returns how to run nvidia-cuda-mps-control (mps_spawn.h) for this group: with which pipe directory, and as which user. */
 struct mps_spawn mps_group_spawn(const struct mps_group *group, const char *pipe_dir);
 
-/* mps_fail() ends the start and reports the fault; mps_report_fault() only reports it. */
+/* mps_fail() puts the group into MPS_FAILED and reports the fault; mps_report_fault() only reports a fault. */
 void mps_fail(struct mps_group *group, const char *why);
 void mps_report_fault(struct mps_group *group, enum mps_fault fault, int pid, const char *what);
 

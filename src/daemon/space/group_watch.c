@@ -324,8 +324,8 @@ static void watch_due(struct mps_group *g)
 }
 
 /*
- * Runs while the control daemon has not ended in time: kills it. If the group has members and END_NS has passed, reports
- * instead that the killed control daemon has not ended.
+ * Runs each second while the control daemon has not ended in time: kills it. If the group has members and END_NS has passed,
+ * reports instead that the killed control daemon has not ended.
  */
 static void end_due(struct mps_group *g)
 {

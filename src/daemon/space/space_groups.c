@@ -147,7 +147,7 @@ void space_close(struct node *node)
 	node->space = NULL;
 }
 
-/* Lists the groups for space_find(). Includes groups that are ending, which keep number and name until their end. */
+/* Lists the groups for space_find(). Includes groups that are ending, which keep their number and name until their end. */
 static size_t list_known(const struct node *node, struct space_known list[KNOWN_MAX])
 {
 	size_t count = 0;
@@ -167,7 +167,7 @@ static struct mps_group *nth(const struct node *node, int place)
 	return g;
 }
 
-/* Finds the group of these terms. If there is none, *ret is NULL and *ret_number is a new group's number. */
+/* Finds the existing group for these terms. If there is none, *ret is NULL and *ret_number is a new group's number. */
 static int find_group(const struct node *node, const struct tenant_terms *terms,
 		      struct mps_group **ret, unsigned *ret_number, struct error *err)
 {
@@ -361,7 +361,7 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * Gives MPS's limits for a client: the limit of GPU time, rounded to whole pairs of SMs (threads.h), and the promised quota.
+ * Passes MPS's limits for a client to add(): the limit of GPU time, rounded to whole pairs of SMs (threads.h), and the quota.
  * They apply from a process's first context on, so after a raise a process gets more only when started again.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)

@@ -14,7 +14,7 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* NVML's figure for a process is no whole context if it is below 1/8 of the configured context size. */
+/* If NVML's figure for a process is below 1/8 of the configured context size, its context is not complete yet. */
 #define CONTEXT_LEAST_PART 8
 /* growth of a process's unnamed memory (allocated by no call) that brings the next census forward */
 #define UNNAMED_STEP_BYTES (2 * MIB)
@@ -215,7 +215,8 @@ static void add_process(struct quota_look *look, const struct census_card *seen,
 
 /*
  * Checks the quota by NVML's figures alone. Contexts are in these figures, but may cost more than was charged, and loaded code
- * adds to them. So a tenant may exceed its quota by one context for each process after the first, at most by the quota itself.
+ * adds to them. So a tenant may exceed its quota by one context for each process after the first, but not by more than the
+ * quota itself.
  */
 static void check_quota(struct card *card, struct tenant *t, unsigned device,
 			const struct census_card *seen)

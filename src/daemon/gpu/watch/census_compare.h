@@ -8,7 +8,7 @@ struct card;
 struct census_card;
 struct node;
 
-/* Compares one card's reading with its tenants' ledgers. */
+/* Compares NVML's figures for one card with its tenants' ledgers. */
 void census_compare(struct node *node, unsigned card_index, const struct census_card *seen);
 
 /*

@@ -19,7 +19,7 @@ struct claim_holders *claim_holders_new(void);
 struct claim_holders *claim_holders_free(struct claim_holders *holders);
 
 /*
- * Records the holder, as named by list number `answer` of the kubelet. If out of memory, the holder stays unknown until the
+ * Records the holder, which the kubelet's list number `answer` names. If out of memory, the holder stays unknown until the
  * next list.
  */
 void claim_holders_note(struct claim_holders *holders, const struct claim *claim,

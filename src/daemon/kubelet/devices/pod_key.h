@@ -29,5 +29,5 @@ bool pod_key_parse(const char *key, struct pod_key *ret);
 /* Makes the key of pod->container[container]. `device` may be NULL. Returns -EINVAL if the names are too long. */
 int pod_key_make(const struct kube_pod *pod, size_t container, const char *device,
 		 char ret_key[TENANT_CLAIM_MAX], struct error *err);
-/* Returns true if the key is the container's, with or without a device. */
+/* Returns true if the key names the container, with or without a device. */
 bool pod_key_is_of(const char *key, const char *uid, const char *container);

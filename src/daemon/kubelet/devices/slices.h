@@ -42,7 +42,7 @@ int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 
 /* The part of a card's memory and time that a container gets for its slices of the card. */
 struct slice_share {
-	uint64_t memory_bytes; /* whole MiB, rounded down so that all fit the card */
+	uint64_t memory_bytes; /* whole MiB, rounded down so that all slices fit the card */
 	double cores_pct;      /* rounded down to two decimals */
 	double limit_pct;      /* cores_pct if the limit is hard, else 100 */
 };

@@ -14,10 +14,10 @@ struct units {
 	unsigned count[SLICES_MAX_CARDS];
 };
 
-/* Returns the number of whole units in that memory. */
+/* Returns the number of whole units in `memory_bytes`. */
 unsigned units_of(uint64_t memory_bytes);
 /* Returns the number of units of all cards together. */
 unsigned units_count(const struct units *units);
 
-/* Checks the names of units. Returns -EINVAL if a name is no unit's or occurs twice (`err` names it), or -ENOMEM. */
+/* Checks the names of units. Returns -EINVAL if a name belongs to no unit or occurs twice (`err` names it), or -ENOMEM. */
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err);

@@ -173,7 +173,7 @@ static void count(const struct preparation *p, bool has_failed)
 	dra->prepare_ns += clock_now_ns() - p->begun_ns;
 }
 
-/* Makes the tenants of all claims or none, and answers. Call when the API server has answered for all. */
+/* Makes the tenants for all claims or for none, and answers. Call when the API server has answered for every claim. */
 static void finish(struct preparation *p)
 {
 	const struct item *failed = failed_item(p);

@@ -30,7 +30,7 @@ static bool is_label_name(const char *name)
 	return is_label_part(name, strlen(name));
 }
 
-/* Splits `text` into pairs that point into it. */
+/* Splits `text` into labels, which point into `text`. */
 static int split_labels(char *text, struct patch_pair *label, size_t *ret_count, struct error *err)
 {
 	size_t count = 0;

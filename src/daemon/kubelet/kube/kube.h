@@ -34,13 +34,13 @@ int node_kube_start(struct node *node, struct node_kube **ret, struct error *err
 bool node_kube_withdraw(struct node_kube *kube);
 enum kube_withdrawal {
 	KUBE_WITHDRAWING, /* the API server has not answered yet */
-	/* a pod is being bound to this node, or the kubelet has not called for a bound pod yet */
+	/* a pod is being bound to this node, or the kubelet has not called Allocate for a bound pod yet */
 	KUBE_PODS_ON_WAY,
 	KUBE_MAY_END,
 };
 enum kube_withdrawal node_kube_withdrawal(const struct node_kube *kube);
 
-/* Stops everything here, and leaves the Node object as it is. NULL is allowed; returns NULL. */
+/* Stops the API client and the watches, and leaves the Node object as it is. NULL is allowed; returns NULL. */
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
 /* Call when the cards or shares of ResourceClaims may have changed: updates the Node object now instead of within 30 s. */

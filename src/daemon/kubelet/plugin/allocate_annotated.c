@@ -405,7 +405,7 @@ int annotated_allocate(struct annotated *b, struct grpc_call *call,
 	c->call = call;
 	grpc_call_keep(call, call_cancelled, c);
 	TAILQ_INSERT_TAIL(&b->calls, c, link);
-	/* Handle the call from the loop: it must not be answered within its handler. */
+	/* Handle the call in the timer's handler: a call must not be answered within its own handler. */
 	loop_arm(b->timer, 0, 0);
 	return 0;
 }

@@ -301,7 +301,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 	}
 	grpc_call_keep(call, call_cancelled, c);
 	TAILQ_INSERT_TAIL(&v->calls, c, link);
-	/* Handle the call from the loop: it must not be answered within its handler. */
+	/* Handle the call in the timer's handler: a call must not be answered within its own handler. */
 	loop_arm(v->timer, 0, 0);
 	return 0;
 }

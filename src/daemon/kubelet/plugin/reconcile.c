@@ -215,7 +215,7 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
-	/* claims for which the kubelet lists a holder, even one with other devices; has space for all claims */
+	/* claims for which the kubelet lists a holder, even if its devices are not the claim's; has space for all claims */
 	struct claim **matched;
 	size_t matched_count;
 	/* in gpu-manager's vocabulary: claims and their holders; has space for all claims */

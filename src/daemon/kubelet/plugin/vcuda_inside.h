@@ -56,8 +56,8 @@ void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err);
 void vcuda_continue(struct vcuda *v);
 
 /*
- * vcuda_assign.c: gives what the container asks for, and answers or refuses, now or when the pod is written. Returns false
- * if there is no room yet.
+ * vcuda_assign.c: gives the container its devices, and answers or refuses the call, at once or after the pod is written.
+ * Returns false if there is no room yet.
  */
 bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice);
 /* Refuses the call. If a scheduler waits for the pod's shares, starts to write into the pod that its binding failed. */

@@ -31,11 +31,11 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
-/* Finds an init container's claim in the pod of `choice`, with equal amounts and a device in `set`. NULL if there is none. */
+/* Finds, in the pod of `choice`, an init container's claim with the same amounts and with a device in `set`; else NULL. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
 /*
- * Makes the record that the container uses the claim of owners_init(). Pass it to owners_record(), or free it with free().
+ * Makes the record that the container uses the claim that owners_init() found. Pass the record to owners_record() or free().
  * Returns NULL if out of memory.
  */
 struct owners_share *owners_share_new(const struct vcuda_choice *choice);

@@ -25,10 +25,10 @@ enum checkpoint_place { PLACE_IN, PLACE_LEAVING, PLACE_OUT, PLACE_RETURNING, PLA
 struct node;
 struct checkpoint;
 
-/* Called when the processes' place has changed, but not within checkpoint_order(). May free the checkpoint. */
+/* Called when the processes' place has changed, but not within checkpoint_order(). The callee may free the checkpoint. */
 typedef void (*checkpoint_changed)(void *data, struct checkpoint *checkpoint);
 
-/* Makes the state of a helper, but starts none. `key` names the helper's file: a tenant's or container's id. */
+/* Makes the state of a helper, but does not start the helper. `key` names the helper's file: a tenant's or container's id. */
 int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
 		   struct checkpoint **ret, struct error *err);
 /* Disconnects from the helper, which brings its processes back and ends. NULL is allowed; returns NULL. */

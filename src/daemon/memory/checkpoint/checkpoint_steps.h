@@ -23,5 +23,5 @@ struct checkpoint_next {
 struct checkpoint_next checkpoint_next(enum checkpoint_goal goal,
 				       const enum checkpoint_state *states, size_t count);
 
-/* Returns the most steps to a goal. If more seem to be needed, the driver's answers contradict each other. */
+/* Returns how many steps a goal needs at most. If more seem to be needed, the driver's answers contradict each other. */
 size_t checkpoint_most_steps(size_t count);

@@ -48,7 +48,7 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
  */
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
 
-/* Handler of the event tenant_added (subsystem.h): gives the tenant its first order and, if new, its arena. */
+/* Handler of the event tenant_added (subsystem.h): gives the tenant its first order and, if `is_new`, its arena. */
 int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);
 

@@ -8,8 +8,8 @@
 #include "daemon/util/procfs.h"
 
 /*
- * Returns the process's slot if it registers again, because its reply was lost or it believed this daemon dead: it gets no
- * second slot. Returns NULL for a new process, and for a process of an earlier daemon, which needs a slot here.
+ * Returns the slot of a process that registers again, because the reply was lost or the process believed this daemon dead. It
+ * gets no second slot. Returns NULL for a new process, and for a process of an earlier daemon, which needs a new slot.
  */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {

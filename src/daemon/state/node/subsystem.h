@@ -38,7 +38,7 @@ struct subsystem {
 	void (*share_changed)(struct tenant *tenant);
 	/* A tenant was added or removed, or changed its terms. */
 	void (*tenants_changed)(struct node *node);
-	/* The first tenant was added or the last one removed: node->populated. */
+	/* node->populated has changed: the first tenant was added, or the last one removed. */
 	void (*populated_changed)(struct node *node);
 	/* A process was added, and its registration is not answered yet; or a process was removed. */
 	void (*processes_changed)(struct node *node);
