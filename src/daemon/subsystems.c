@@ -212,7 +212,7 @@ static void stop_tenants(struct node *node)
 
 /*
  * Runs after the tenants and claims of an earlier daemon were adopted. Ends groups without tenants (space_groups.h). Restores
- * processes that an earlier daemon's checkpoint helper left suspended, except of tenants for which is_to_stay_out() is true.
+ * processes that an earlier daemon's checkpoint helper left suspended, unless their tenants stay out (is_to_stay_out()).
  */
 static int clean_up_after_adoption(struct node *node, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * Tells when a pod's container runs, by its claim's key. Kubernetes runs init containers one after the other. A sidecar is
- * an init container that runs on beside all later containers. A stage is one init container with the sidecars before it, or
- * all sidecars with the ordinary containers. So a pod needs of a card only the maximum over its stages. Pure; thread safe.
+ * an init container that keeps running beside all later containers. A stage is one init container with the sidecars before
+ * it, or all sidecars with the ordinary containers. So a pod needs only the maximum over its stages. Pure; thread safe.
  *
  *   pod/<UID>/<container>       an ordinary container
  *   pod/<UID>/<container>@2     the init container at place 2 in its pod
@@ -16,7 +16,7 @@
 #define POD_KEY "pod/" /* prefix of the key of a claim for a pod's container */
 
 struct pod_stage {
-	const char *uid; /* points into the key, not ended by NUL; NULL: no pod's claim */
+	const char *uid; /* in the key, not ended by NUL; NULL if the claim is not a pod's */
 	size_t uid_length;
 	bool is_init, is_sidecar; /* both false: an ordinary container */
 	unsigned place;

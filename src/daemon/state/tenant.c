@@ -61,9 +61,9 @@ void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_P
 }
 
 /*
- * The directory belongs to the daemon's user, because its files decide the terms after a restart. Other users may enter it
- * (0755), unless the daemon is private. A claim's directory is always open: it is mounted into a container, whose processes
- * run as any user.
+ * The directory belongs to the daemon's user, because a restarted daemon reads the tenant's terms from it. Other users may
+ * enter it (0755), unless the daemon is private. A claim's directory is always open: it is mounted into a container, whose
+ * processes run as any user.
  */
 static int make_directory(struct tenant *tenant, struct error *err)
 {
@@ -188,7 +188,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	return 0;
 }
 
-/* Makes no new arena: the processes keep that of the previous daemon, with its contents. So new processes are not swappable. */
+/* Makes no new arena: the processes keep the previous daemon's arena and its contents. So new processes are not swappable. */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err)
 {

@@ -36,7 +36,7 @@ struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	/* true: the tenant ends once it has neither a holder nor a process; false: it ends only by removal */
+	/* true: the tenant ends once it has neither a client that holds it nor a process; false: it ends only by removal */
 	bool hold;
 	bool is_retired; /* removed, but lives until its processes end: tenant_retire() */
 	bool paused;
@@ -113,8 +113,8 @@ struct process {
 		/* the part of `unnamed` that the library had already reported */
 		uint64_t measured;
 		/*
-		 * Count censuses in a row. `over`: NVML shows more than the ledger. `settled`: NVML's figure is steady, so
-		 * the context's size can be learned from it.
+		 * Numbers of censuses in a row: `over`, in which NVML shows more than the ledger; `settled`, in which NVML's
+		 * figure is steady, so the context's size can be learned from it.
 		 */
 		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
@@ -133,11 +133,11 @@ struct tenant {
 	/* number in the swap schedule (swap_turns.h); negative: none */
 	int swap_schedule;
 	struct turn_share turn_share;
-	/* present factor of the guarantee and the limit, at least 1: turn_share.h */
+	/* guarantee and limit are multiplied by this factor, which is at least 1: turn_share.h */
 	double share_scale;
 	bool is_away;    /* some memory is off the card, so the tenant gets no lease */
 	bool wants_room; /* an allocation of this swappable tenant waits for room on the card */
-	/* at the last poll there was no room on the card for the tenant's memory that is off it (swap_turns.c) */
+	/* at the last poll, the card had no room for the tenant's swapped memory (swap_turns.c) */
 	bool was_short;
 	/* helper that checkpoints the tenant; NULL: never requested */
 	struct checkpoint *checkpoint;
@@ -192,11 +192,11 @@ struct tenant {
 };
 
 /*
- * Sums over a tenant's processes on one device; denied and waited_ns include ended processes. Each value is limited to a
- * possible maximum, since processes can write anything into their slots.
+ * Sums over a tenant's processes on one device; denied and waited_ns include ended processes. Each value is capped,
+ * since processes can write anything into their slots.
  */
 struct tenant_usage {
-	uint64_t used_bytes;    /* includes unslotted and unnamed bytes */
+	uint64_t used_bytes;    /* includes unnamed_bytes and the region's unslotted_bytes */
 	uint64_t unnamed_bytes; /* the part of used_bytes that no call allocated but NVML shows */
 	uint64_t denied, waited_ns;
 };
@@ -206,8 +206,8 @@ const char *on_full_name(enum on_full on_full);
 int on_full_parse(const char *text, enum on_full *ret);
 
 /*
- * Makes region, directory, socket and leases; the terms were checked. Writes no state file (tenant_state.h). A failure
- * leaves nothing.
+ * Makes the tenant's region, directory, socket and leases. The caller has checked the terms. Writes no state file
+ * (tenant_state.h). A failure leaves nothing.
  */
 int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 	       struct error *err);
@@ -249,11 +249,11 @@ void tenant_scale_share(struct tenant *tenant, double scale);
 /* Returns the tenant's own limit times share_scale, without what other tenants lend. */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
-/* Pauses or resumes. `swapped_out`, only with `paused`: memory leaves the card too, or has left. */
+/* Pauses or resumes. `swapped_out` (only with `paused`): the tenant's memory leaves the card too, or has left it. */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
-/* Publishes the quota to the processes. For a tenant that is off the card or retired, at most what it holds. */
+/* Publishes the quota to the processes. For a tenant that is off the card or retired, publishes no more than it holds. */
 void tenant_publish_quota(struct tenant *tenant, unsigned device);
 
 /* Returns true if a checkpoint has moved the tenant off all GPUs. */
@@ -261,7 +261,7 @@ bool tenant_is_off_card(const struct tenant *tenant);
 
 /* Returns the usage of a device at one moment. */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
-/* Returns what a tenant with on_full "wait" occupies: its grant, or what it holds if that is more. */
+/* Returns the memory that a tenant with on_full "wait" occupies: its grant or, if that is more, the memory that it holds. */
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
 /* Returns the page-locked host memory that the processes report in their slots. No card's quota counts this memory. */
 uint64_t tenant_host_bytes(const struct tenant *tenant);
@@ -305,7 +305,7 @@ enum tenant_place tenant_place(const struct tenant_terms *terms);
 /* Gives a process the lowest free slot. On success takes *pidfd. Returns -ENOSPC if all slots are used. */
 int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int *pidfd,
 		       struct process **ret, struct error *err);
-/* Zeroes and frees the slot; what the process held then drains (drain.h). Does not end the tenant. */
+/* Zeroes and frees the slot; the process's memory then drains (drain.h). Does not end the tenant. */
 void tenant_remove_process(struct process *process);
 /* Frees `process`, but keeps its slot's values. First remove it from the tenant's lessees (lessee_remove_process()). */
 void tenant_forget_process(struct process *process);

@@ -17,7 +17,7 @@ enum id_kind {
 /* One form of a container's cgroup name. A path's part is its text between two slashes. */
 struct pattern {
 	const char *engine;
-	/* how the part before this one must begin (for ID_NAME: what it must be); NULL: any */
+	/* how the part before the id's part must begin (for ID_NAME: its whole text); NULL: any */
 	const char *parent;
 	bool is_inside; /* `before`, the text before the id, may stand anywhere in the part */
 	const char *before, *after;

@@ -26,8 +26,8 @@ struct container {
 };
 
 /*
- * Finds the container in one cgroup path. *ret_length is how much of the path is the path of the
- * container's own cgroup; *ret_engine and ret_id identify the container. Returns false if the path
+ * Finds the container in one cgroup path. The first *ret_length bytes of the path lead to the
+ * container's own cgroup. *ret_engine and ret_id identify the container. Returns false if the path
  * contains no container.
  */
 bool container_match(const char *path, unsigned *ret_length, const char **ret_engine,

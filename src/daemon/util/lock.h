@@ -23,7 +23,7 @@ int lock_run_dir(const char *run_dir, struct error *err);
 /*
  * Locks the card named `key` (letters, digits, '-'). The lock files record `run_dir` for error messages. ret_fds[i] holds the
  * lock in directory i, or is -1. Returns 0 if the card is locked, -EBUSY if another daemon has it, or another -errno. Root's
- * daemon gets 1 if it has the card, but not the lock in a directory that all users share: another user may use the card (err).
+ * daemon gets 1 if it has the card but lacks a shared directory's lock, which err names: another user may use the card.
  */
 int lock_card(const char *key, const char *run_dir, int ret_fds[LOCK_DIRS], struct error *err);
 void lock_release(int fds[LOCK_DIRS]);

@@ -8,7 +8,7 @@
  * web_token_file is open to all, if only this machine can reach the address. Changing always needs the token of
  * web_change_token_file, which gives the rights of a member of group "allot".
  *
- * A request that another web site makes a browser send has no token: only the page's own script sends the token, in a header
+ * A browser's request on behalf of another web site has no token: only the page's own script sends the token, in a header
  * and never in a cookie. Without a token for reading, another site could point its own host name at this machine and read the
  * page. So the Host header must then be an IP address or "localhost".
  *

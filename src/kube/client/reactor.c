@@ -110,7 +110,7 @@ static void ring_due(struct reactor *r)
 	struct alarm *alarm;
 	if (read(r->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
 		return;
-	/* The loop ends, because an alarm that its handler sets again is due later than now_ns. */
+	/* The loop ends: if a handler sets its alarm again, the alarm is due later than now_ns. */
 	while ((alarm = first_due(r)) && alarm->due_ns <= now_ns) {
 		alarm_clear(r, alarm);
 		alarm->handler(alarm->data);

@@ -16,7 +16,7 @@
 /* The server ends a watch after a random time in this range, so that clients do not reconnect together. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600
-/* a watch that lasts this much longer than requested is ended here */
+/* this client ends a watch that lasts this much longer than requested */
 #define WATCH_GRACE_S 30
 /* A watch that ends sooner than this, without an event, counts as a failure: the server or a proxy rejects watches. */
 #define WATCH_SHORT_NS NSEC_PER_SEC

@@ -16,7 +16,7 @@
  * watch owns the objects: take a reference to keep an object.
  */
 struct watch_handlers {
-	/* a list begins: an object of an earlier list that is not delivered again before `synced` no longer exists */
+	/* a list begins; at `synced`, objects of earlier lists that this list has not delivered no longer exist */
 	void (*list_begun)(void *data);
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
 	/* the object was deleted; this is its last state */

@@ -12,7 +12,8 @@
  *                                         (gpu-admission) chose for the first container after the init containers
  *     tencent.com/predicate-time, gpu-assigned: false, predicate-node    from the same scheduler
  *     hami.io/vgpu-devices-to-allocate    the GPUs chosen by a scheduler that uses HAMi's protocol (shares.h), while
- *                                         bind-phase is allocating; -allocated: the same afterwards
+ *                                         bind-phase is allocating
+ *     hami.io/vgpu-devices-allocated      the same GPUs, when bind-phase is no longer allocating
  *     allot.dev/cards: 2, trainer.allot.dev/cards: 2    the number of GPUs over which both amounts are spread evenly
  *
  * Thread safe.

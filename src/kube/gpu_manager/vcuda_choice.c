@@ -66,7 +66,7 @@ static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-/* Whether the kubelet's coming call for memory will tell which of the two containers this call for cores is for. */
+/* Whether the kubelet's coming call for memory will tell the two containers apart, because their amounts differ. */
 static bool memory_call_decides(const struct vcuda_query *q, const struct candidate *a,
 				const struct candidate *b)
 {

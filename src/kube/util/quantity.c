@@ -19,7 +19,7 @@ struct number {
 	int behind;
 };
 
-/* A factor of 2 to the power `two` times 10 to the power `ten`. */
+/* The factor 2^two * 10^ten. */
 struct factor {
 	int two, ten;
 };

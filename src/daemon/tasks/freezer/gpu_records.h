@@ -10,7 +10,7 @@
 
 #define GPU_RECORDS_CARDS 64
 
-/* For each card of the file, its present index; -1 if the card is gone. */
+/* Maps each card index in the previous daemon's file to the present index; -1 if the card is gone. */
 struct gpu_records_cards {
 	unsigned old_count;
 	int now[GPU_RECORDS_CARDS];

@@ -2,8 +2,8 @@
  * A GPU task is a process that uses a GPU, with its begin, end and use. Records tasks and their containers, as in Algorithm 1
  * of Gil et al. (docs/reference/seeds.md). gpu_watch.c reports tasks and their use.
  *
- *     container --- task, task, ...     live ones in one list, ended ones in another: the last
- *     (none)    --- task, ...           GPU_TASKS_HISTORY
+ *     container --- task, task, ...     live tasks are in one list, ended tasks in another,
+ *     (none)    --- task, ...           which keeps the last GPU_TASKS_HISTORY
  *
  * A container is kept after its last task, because its use (fade.h) is still needed, unless there are too many
  * containers. Main thread only.
@@ -121,7 +121,7 @@ struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid);
 struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id);
 /*
  * Finds the containers that have GPU work or are frozen, by `text`: an id, a prefix of at least four characters, a name,
- * "pod/name" or "namespace/pod/name". Returns their number; writes at most `max`. A whole id matches only that container.
+ * "pod/name" or "namespace/pod/name". Returns their number; writes at most `max`. A whole id matches only its own container.
  */
 size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);

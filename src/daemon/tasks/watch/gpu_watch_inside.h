@@ -21,7 +21,7 @@ struct gpu_watch {
 	bool foreign; /* some task may belong to no tenant */
 };
 
-/* Returns true if certainly only containers that the freezer controls hold memory on the card. */
+/* Returns true if it is certain that only containers under the freezer's control hold memory on the card. */
 bool gpu_watch_is_governed(const struct gpu_watch *watch, const struct census_card *seen);
 
 /* Adds the memory and GPU time that tasks and containers used since the last census. */

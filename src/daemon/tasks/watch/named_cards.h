@@ -9,9 +9,9 @@
 
 /*
  * Returns the cards (bit mask) of `visible` that `list` names, by CUDA's rules: numbers count visible cards from 0, UUIDs
- * may be unique prefixes, the first wrong entry ends the list. All of `visible` if none is named, or if there are numbers
- * without has_order (cards of several models, which CUDA sorts by speed). `uuid`: of all `count` cards, "GPU-..." or
- * "MIG-...".
+ * may be unique prefixes, the first wrong entry ends the list. Returns all of `visible` if none is named, or if there are
+ * numbers without has_order (cards of several models, which CUDA sorts by speed). `uuid` has the UUIDs of all `count` cards,
+ * "GPU-..." or "MIG-...".
  */
 uint64_t named_cards(const char *list, const char *const *uuid, unsigned count, uint64_t visible,
 		     bool has_order);

@@ -25,7 +25,7 @@
 
 /* Size of the hash table of mount namespaces that were looked at. */
 #define SEEN_MAX 256
-/* Look at a namespace again after this time: its number may be another namespace's now, or nodes may have been made later. */
+/* Look at a namespace again after this time: its number may have been reused, or nodes may have been made since. */
 #define SEEN_NS (1 * NSEC_PER_SEC)
 #define SCAN_NS (1 * NSEC_PER_SEC)
 #define READS_MOST 64 /* most events that are read in one turn of the loop */
@@ -165,7 +165,7 @@ static void handle_events(struct open_events *o, const char *buffer, size_t leng
 		    m.vers != FANOTIFY_METADATA_VERSION)
 			return;
 		/*
-		 * Skip lost events, because the census finds their tasks. Skip repetitions, because a process opens a node
+		 * Lost events need no action: the census finds their tasks. Skip repetitions, because a process opens a node
 		 * several times.
 		 */
 		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
