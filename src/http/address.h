@@ -32,7 +32,7 @@ bool address_is_local(const struct address *address);
  * address.
  */
 int address_listen(const struct address *address, bool is_open, int *ret_fd, struct error *err);
-/* Writes the address of a listening socket as a setting would have it, with the actual port if the kernel chose it. */
+/* Writes the address of a listening socket in the form of a setting, with the actual port if the kernel chose it. */
 void address_print(int fd, char text[ADDRESS_TEXT_MAX]);
 /* Removes the file of a unix socket on which this process listens. Does nothing for other addresses. */
 void address_unlink(const struct address *address);

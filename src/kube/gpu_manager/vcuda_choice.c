@@ -32,7 +32,7 @@ static bool find_requesting(const struct vcuda_query *q, const struct kube_pod *
 	return false;
 }
 
-/* Finds the pod's first container without a claim: the kubelet handles containers in order. */
+/* Finds the pod's first container that requests a vGPU and has no claim: the kubelet handles containers in order. */
 static bool find_next(const struct vcuda_query *q, const struct kube_pod *pod, struct candidate *ret)
 {
 	size_t from = 0;

@@ -39,7 +39,7 @@
 /* name of the gang, whose pods are placed together: scheduler/gang/gang_read.h */
 #define KUBE_GANG "gang"
 #define KUBE_GANG_SIZE "gang-size"
-/* Written by allot-scheduler on a waiting pod: the time when room may have appeared. The change makes schedulers retry the pod. */
+/* Written by allot-scheduler on a waiting pod: the time when room may have appeared. The change makes schedulers retry. */
 #define KUBE_ROOM_SINCE "room-since"
 
 /* Size of a GPU's id with its NUL; fits a MIG instance's UUID, the longest. */

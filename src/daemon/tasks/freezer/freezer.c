@@ -129,7 +129,7 @@ static void set_holds(struct gpu_container *c, unsigned holds)
 	c->item.by_hand = holds != 0;
 }
 
-/* Thaws everything: without the watchdog, a frozen container would stay frozen for ever if this process were killed. */
+/* Thaws everything: without the watchdog, a killed daemon would leave containers frozen until the next daemon starts. */
 static void watchdog_died(void *data, uint32_t events)
 {
 	struct freezer *f = data;

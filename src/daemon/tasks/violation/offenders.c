@@ -193,7 +193,7 @@ static struct violation_case case_of(struct suspect *s)
 static void act(struct suspect *s)
 {
 	struct violation_case c;
-	/* The container was thawed by a user's request or because the watchdog ended. Let the process run from now on. */
+	/* A user or the freezer has thawed the container (the freezer does when its watchdog ends). Let the process run on. */
 	if (s->container[0] && !gpu_watch_is_held(s->violations->node->watch, s->container)) {
 		s->container[0] = '\0';
 		s->is_pardoned = true;
