@@ -195,7 +195,7 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 	return open_tenant(node, terms, false, ret, err);
 }
 
-/* Refuses a MIG instance beside another device, since CUDA shows a process no other device then. */
+/* Refuses a MIG instance beside another device, since CUDA shows only the instance to a process that uses one. */
 static int check_instances(const struct tenant_terms *terms, struct error *err)
 {
 	for (unsigned i = 0; terms->device_count > 1 && i < terms->device_count; i++) {

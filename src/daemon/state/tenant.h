@@ -55,7 +55,7 @@ struct tenant_terms {
 	struct tenant_device_terms {
 		struct card *card;
 		struct promise promise;
-		/* the claim's slots of the card (slots.h); empty without a claim */
+		/* slots of the card that the claim has (slots.h); empty without a claim */
 		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 	struct tenant_claim claim;
@@ -283,8 +283,8 @@ bool process_is_moving(const struct process *process);
 uint64_t process_held_bytes(struct process *process, unsigned device);
 
 /*
- * Returns the key by which the rate of log lines is limited (log.h). A claim's tenant has its own key; other tenants share
- * their user's.
+ * Returns the key by which the rate of log lines is limited (log.h). A claim's tenant has its own key; all other tenants of
+ * a user have the same key.
  */
 uint32_t tenant_log_key(const struct tenant_terms *terms);
 

@@ -48,9 +48,9 @@ json_t *pod_copy_trimmed(const json_t *object);
 
 /* Returns the value of an annotation, or NULL if the pod has none of that name. */
 const char *pod_annotation(const struct kube_pod *pod, const char *name);
-/* Returns the index in `container` of the container of that name, or `containers` if there is none. */
+/* Returns the index in pod->container of the container called `name`, or pod->containers if there is none. */
 size_t pod_find_container(const struct kube_pod *pod, const char *name);
-/* Returns the container at an index of `container`, or NULL. */
+/* Returns the JSON object of the container that has this index in pod->container, or NULL. */
 const json_t *pod_container(const struct kube_pod *pod, size_t container);
 /* Whether the container is an init container that runs beside all later containers. */
 bool pod_is_sidecar(const struct kube_pod *pod, size_t container);

@@ -7,5 +7,5 @@
 
 /* Returns a non-blocking socket or -errno. */
 int exec_events_open(void);
-/* Returns the pid of the next exec, 0: none now, -ENOBUFS: events were lost, or another -errno: unusable. */
+/* Returns the pid of the next exec, 0 if there is none now, -ENOBUFS if events were lost, or another -errno on failure. */
 int exec_events_read(int fd);
