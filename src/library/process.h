@@ -1,7 +1,7 @@
 /*
- * The root of the library joins the process to its tenant, and rejoins when the daemon restarts and in a forked child. The root
- * gives the helper thread its work, and stops that thread at exit. The root calls the library's other parts; of these, only the
- * hooks (entry/) call the root.
+ * The library's root (process.c) joins the process to its tenant, and rejoins when the daemon restarts and in a forked child.
+ * The root gives the helper thread its work, and stops that thread at exit. The root calls the library's other parts; of these,
+ * only the hooks (entry/) call the root.
  */
 #pragma once
 

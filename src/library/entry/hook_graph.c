@@ -224,8 +224,8 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 }
 
 /*
- * Keeps the estimate of how long a launch of the graph takes (estimate.h). If another graph gets the same address, a few
- * launches correct that estimate.
+ * Does not remove the estimate of how long a launch of the graph takes (estimate.h). If another graph gets the same address, a
+ * few launches correct that estimate.
  */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
@@ -252,7 +252,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* The daemon answers reserve_wait() at once: a process that launches has a context, which already holds memory. */
+	/* The daemon answers at once, because this process has a context; only a process without one may have to wait long. */
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;

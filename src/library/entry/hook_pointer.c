@@ -36,8 +36,8 @@ CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned in
 }
 
 /*
- * Writes the attribute's value for movable memory, if the driver would give another value than for linear memory. Returns
- * false, and writes nothing, for all other attributes.
+ * Writes the value of an attribute for which the driver answers differently for movable and for linear memory. Returns false,
+ * and writes nothing, for all other attributes.
  */
 static bool attribute_of(const struct backing *b, CUpointer_attribute attr, void *value)
 {

@@ -48,9 +48,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Updates the charge of a pool (reserved_update_charge()). The caller holds locks.pool, as do the callers of reserve_growth()
- * and of the functions down to trim_locked(). A driver call's effect on a pool is measured by the reserved bytes before and
- * after the call, so these calls must not overlap.
+ * Updates the charge of a pool (reserved_update_charge()). The caller holds locks.pool. So do the callers of reserve_growth()
+ * and of all functions from here to trim_locked(). A driver call's effect on a pool is measured by the reserved bytes before
+ * and after the call, so these calls must not overlap.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {

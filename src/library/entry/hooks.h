@@ -1,6 +1,6 @@
 /*
- * The hand-written hooks: one for the `hook` of each HOOK row of driver_table.h, in hook_<kind>.c. Each gets the real function
- * and the call's arguments. Rows with the same hook have the same prototype.
+ * The hand-written hooks, in hook_<kind>.c. Each HOOK row of driver_table.h names its hook, which gets the real function and
+ * the call's arguments. Rows with the same hook have the same prototype.
  */
 #pragma once
 

@@ -28,8 +28,8 @@
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
 /*
- * Two units of work may be in flight, or the GPU would idle between long kernels. But no second unit starts while work of
- * long_work_ns is in flight, because that second unit would run past the end of the lease.
+ * Two units of work may be in flight, because otherwise the GPU would idle between long kernels. But no second unit starts
+ * while work of long_work_ns is in flight, because that second unit would run past the end of the lease.
  */
 #define ITEMS_MIN 2
 

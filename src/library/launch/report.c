@@ -127,8 +127,8 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 }
 
 /*
- * behind_ns counts the busy time under leases in which the thread is not ahead of the GPU (LEAD_NS). ramp_ns counts only the
- * part from the start of each lease until the thread is ahead again: the cost of a turn to the tenant (policy/lease/quantum.c).
+ * behind_ns counts the busy time, under a lease, while the program is not ahead of the GPU (LEAD_NS). ramp_ns counts only its
+ * part from the start of each lease until the program is ahead: the cost of a turn to the tenant (policy/lease/quantum.c).
  */
 static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 {

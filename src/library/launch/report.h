@@ -13,7 +13,10 @@
 
 /* Devices (bits) by the state of their lease. */
 struct report_leases {
-	/* No new work starts on these devices. Another tenant may wait until the work in flight has ended, so poll often. */
+	/*
+	 * The lease has ended on these devices, or launches wait for tokens. Another tenant may wait until the work in flight
+	 * has ended, so poll often.
+	 */
 	uint32_t closing;
 	/* LEASE_FREE, and no thread waits for in-flight work. */
 	uint32_t in_free_run;

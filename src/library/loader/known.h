@@ -15,9 +15,9 @@
 #include "library/sys/sys.h"
 
 /*
- * Looks up all functions of a driver that was just loaded, because the first access to a page of the driver's tables costs as
- * much as 100 lookups. hook_of_row(row) returns the hook for a row of DRIVER_TABLE (rows count from 0), or NULL if this driver
- * lacks the function. May run before libc is ready; not in two threads at once.
+ * Looks up all functions of a driver that was just loaded, and keeps the answers together: the first access to a page of the
+ * driver's tables costs as much as 100 lookups. hook_of_row(row) returns the hook for a row of DRIVER_TABLE (rows count from
+ * 0), or NULL if this driver lacks the function. May run before libc is ready; not in two threads at once.
  */
 void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row));
 

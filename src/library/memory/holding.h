@@ -1,6 +1,6 @@
 /*
  * The steps that all allocation hooks share. To charge memory is to count it against the tenant's quota. A holding (ptrmap.h)
- * is what this process has of one allocation:
+ * records one allocation of this process:
  *
  *     struct holding h = { .kind, .device, .bytes };      struct holding h;
  *     charge_begin(&h)      reserves                      charge_forget(kind, key, &h)

@@ -5,7 +5,7 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-/* How long a reservation waits for another process's reservation: longer than a few driver calls take. */
+/* How long a reservation waits for the decision on another process's reservation, which normally takes microseconds. */
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
 /* How long a reservation waits until a restarted daemon has learned of the tenant's processes. */
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)

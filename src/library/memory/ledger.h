@@ -8,9 +8,9 @@
  *   2. sum used and tentative of all slots
  *   3. If the sum fits: used += n, tentative -= n.
  *      If it does not fit even without the others' tentative bytes: tentative -= n, and the reservation is refused.
- *      If only the others' tentative bytes are too many: the process with the lower slot keeps its own, and checks again
- *      when the others are decided. The one with the higher slot withdraws its own and starts again. So no reservation is
- *      refused because of memory that another process asked for and did not get.
+ *      If it fits only without the others' tentative bytes: the process with the lowest slot keeps its own tentative bytes,
+ *      and checks again soon. The others withdraw theirs, and start again. So no reservation is refused because of memory
+ *      that another process asked for and did not get.
  * Reserved bytes count from then on. They are given back if the driver call fails.
  *
  * Memory that no call names (code, local memory) counts too: the daemon measures it and writes it into the slots (region.h).

@@ -22,7 +22,7 @@ void measured_begin(struct measured *m, int index)
 		m->used_before = ledger_used(index);
 }
 
-/* Returns by how much the GPU's free memory shrank, without what this tenant's other threads were charged meanwhile. */
+/* Returns by how much the GPU's free memory shrank, less the bytes that the tenant was charged for other calls meanwhile. */
 static uint64_t growth(const struct measured *m)
 {
 	uint64_t used = ledger_used(m->index), named = used - m->used_before;

@@ -29,15 +29,14 @@ struct holding {
 	int device; /* index in the tenant's list */
 	/*
 	 * The bytes charged. For GRAPH, the memory that a launch may map on the device. For HANDLE, how often the handle was
-	 * obtained. For IMPORT, the size of the allocation.
+	 * obtained. For MAPPING and IMPORT, the size.
 	 */
 	uint64_t bytes;
 	/* MEMORY and ARRAY: the context with which the memory ends, or 0. */
 	uint64_t owner;
 	/*
-	 * For MEMORY, until it is recorded, where the charge of a suballocation came from (suballoc.h). For
-	 * IMPORT, the pool. For HANDLE, MAPPING and BINDING, the memory's number. For PHYSICAL, the number of
-	 * references.
+	 * For MEMORY, the enum suballoc_charge of a suballocation; not stored in the map. For IMPORT, the pool. For HANDLE,
+	 * MAPPING and BINDING, the memory's number. For PHYSICAL, the number of references.
 	 */
 	uint64_t related;
 };

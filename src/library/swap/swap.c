@@ -54,7 +54,7 @@ void swap_context_gone(CUcontext context)
 		return;
 	swap_backing_context_gone(context);
 	swap_peers_context_gone(context);
-	/* Memory that was page-locked in this context may be unlocked now. */
+	/* The end of the context may have unlocked memory that was page-locked in it. */
 	WITH_LOCK(&locks.swap_contexts);
 	swap_arena_relock();
 }

@@ -201,7 +201,7 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes)
 	return bytes < quota ? (unsigned int)((double)bytes * 100 / (double)quota) : 100;
 }
 
-/* Returns the weight by which a process gets part of the busy time: its recent use, plus 1 while work is in flight. */
+/* Returns a process's weight when the busy time is divided: its recent use, plus 1 while work is in flight. */
 static uint64_t weight_of(const struct region_slot_device *d)
 {
 	return (uint64_t)atomic_load_explicit(&d->recent_us, memory_order_relaxed) +

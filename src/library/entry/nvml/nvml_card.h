@@ -4,8 +4,8 @@
  * For a tenant's MIG instance, NVML shows the same as in a container that was given one instance: a GPU in MIG mode with only
  * that instance. Queries about the GPU are answered for the instance.
  *
- * All values come from the region (abi/shm/region.h). Busy time is a percentage of what the tenant may use: a tenant that is
- * limited to 30 % and uses that shows 100 %. The values of the processes add up to the value of the GPU.
+ * All values come from the region (abi/shm/region.h). Busy time is a percentage of what the tenant may use: a tenant that
+ * uses all of its limit of 30 % shows 100 %. The values of the processes add up to the value of the GPU.
  *
  * Thread safe. The functions below nvml_card_of() need a process that has joined its tenant (process_is_active()).
  */
@@ -21,7 +21,7 @@
  */
 bool nvml_is_governed(void);
 
-/* True if NVML is initialized, or if NVML does not tell. */
+/* True if NVML is initialized, or if it lacks the function that would tell. */
 bool nvml_is_started(void);
 
 int nvml_card_count(void);
@@ -32,7 +32,7 @@ int nvml_card_count(void);
 nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card);
 /*
  * The answer to a call for a device that nvml_card_of() refused with `why`: invalid argument if the device is not the tenant's.
- * Otherwise NVML's own answer to `call`, because each function may report another error for an unknown handle.
+ * Otherwise NVML's own answer to `call`, because functions differ in the error that they report for an unknown handle.
  */
 #define NVML_REFUSED(why, call) \
 	((why) == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : nvml_error_of((call), (why)))
@@ -72,7 +72,7 @@ struct nvml_process {
 struct nvml_process_iterator {
 	int card;
 	uint32_t next_slot;
-	uint64_t weights; /* sum of the processes' weights, by which busy_pct is divided */
+	uint64_t weights; /* sum of the processes' weights, for sharing out busy_pct */
 	unsigned int busy_pct;
 };
 

@@ -1,6 +1,6 @@
 /*
- * The hooks of NVML: one for the `hook` of each LOOK and CARD row (abi/nvml_table.h), in hook_nvml*.c. Called only in a process
- * that belongs to a tenant. Rows with the same hook have the same prototype.
+ * The hooks of NVML, in hook_nvml*.c. Each LOOK and CARD row of abi/nvml_table.h names its hook. Called only in a process that
+ * belongs to a tenant. Rows with the same hook have the same prototype.
  */
 #pragma once
 

@@ -27,8 +27,8 @@ static nvmlReturn_t absent(void)
 	}
 
 /*
- * A function without a device parameter first checks that NVML is initialized. A function with one need not, because
- * nvml_card_of() calls NVML, and that call fails if NVML is not initialized.
+ * A function without a device parameter first checks that NVML is initialized. A function with a device parameter calls
+ * nvml_card_of() anyway, which fails if NVML is not initialized.
  */
 #define WRAP_LOOK(symbol, hook, params, args) \
 	WRAP(symbol, params, args, \

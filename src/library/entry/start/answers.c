@@ -28,7 +28,7 @@ static struct {
 	_Atomic uint64_t hash, entry;
 } table[ENTRIES];
 
-/* The driver functions that were asked, usually cuGetProcAddress and its _v2. */
+/* The driver's lookup functions that the program called, usually cuGetProcAddress and its _v2. */
 static const void *_Atomic asked_functions[2];
 
 static int function_index(const void *asked)
@@ -69,8 +69,8 @@ static bool pack_question(struct question *q)
 }
 
 /*
- * Returns the address to which a location is relative: a function of this library for one of its hooks, otherwise the driver
- * function that was asked.
+ * Returns the address to which a location is relative: a function of this library for one of its hooks, otherwise the driver's
+ * lookup function (`asked`).
  */
 static uint64_t base_of(uint64_t where, const struct question *q)
 {

@@ -12,7 +12,7 @@
 #include "abi/cuda_abi.h"
 
 struct question {
-	const void *asked; /* the driver function that was asked; another may answer differently */
+	const void *asked; /* the driver's lookup function; its versions answer differently */
 	uint64_t hash;     /* hash of the name (name.h) */
 	int version;
 	cuuint64_t flags;

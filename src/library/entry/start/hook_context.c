@@ -116,7 +116,7 @@ static CUresult add_reference(const struct reference *r, CUcontext *context, CUd
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* The green context has made the primary context. Retain it only to get its handle, and release it at once. */
+	/* The green context has made the primary context. Retain and release the latter, only to get its handle. */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);

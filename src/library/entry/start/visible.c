@@ -12,12 +12,12 @@
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 /*
- * The largest number of devices that is read from CUDA_VISIBLE_DEVICES: one more than a tenant can have, so that the driver
- * sees a device that is named twice.
+ * The largest number of devices that is read from CUDA_VISIBLE_DEVICES: one more than a tenant can have. A list of that many
+ * devices names one twice, and the driver must see that.
  */
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
-/* The variable while the library changes it. Static, because a thread may hold a pointer to the text from getenv(). */
+/* The variable as the library sets it. Static, because a thread may hold a pointer to the text from getenv(). */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
 /* The entry that visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;

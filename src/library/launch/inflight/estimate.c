@@ -18,8 +18,8 @@
  */
 #define SURPRISES_MOST 7
 /*
- * While the program's other streams run, work may take up to this many times as long. So stable_ns (estimate.h) is replaced
- * only if the estimate differs from it by more than this factor.
+ * While the program's other streams run, work may take up to this many times as long as alone. So stable_ns (estimate.h) is
+ * replaced only if the estimate differs from it by more than this factor.
  */
 #define STABLE_FACTOR 16
 

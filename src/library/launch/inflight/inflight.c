@@ -423,7 +423,7 @@ void inflight_drop_stream(CUstream stream)
 	struct inflight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
-	else /* The stream has no record, so threads must look up their cached handles again. */
+	else /* Threads may have cached the overflow record for the handle: make them look again. */
 		atomic_fetch_add_explicit(&process_state.streams_destroyed, 1, memory_order_release);
 }
 

@@ -3,8 +3,8 @@
  *
  * The launching thread records a mark (an event) behind each launch into such a stream. Marks of different streams are reached
  * in any order, so the helper thread queries each. While at least half of the device's INFLIGHT_OVERFLOW_MARKS places are
- * taken, launches wait up to 100 ms for marks to be reached. If all are taken, a launch reuses a place; both launches then
- * count as in flight until the later one ends.
+ * taken, launches wait for marks to be reached, until no work has ended for 100 ms. If all places are taken, a launch reuses
+ * one; both launches then count as in flight until the later launch ends.
  *
  * Thread safe.
  */

@@ -16,12 +16,12 @@
  */
 #define MARK_MAX_LAUNCHES 256
 /*
- * The longest length assumed for a launch. The average also contains time in which a host function or a wait delayed the
- * stream.
+ * The bound of a launch's average length. It is needed because the average also contains time in which a host function or a
+ * wait delayed the stream.
  */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
 
-/* Launches of each device in free run, at the last poll. */
+/* For each device in free run, inflight_launches() at the last poll. */
 static uint64_t seen_launches[REGION_MAX_DEVICES];
 
 /*

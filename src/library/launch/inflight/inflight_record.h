@@ -44,7 +44,7 @@ struct inflight_stream {
 	_Atomic bool in_use;
 	bool is_in_used;         /* inflight_used has this record */
 	_Atomic uint32_t synced; /* value of `launched` at the last sync point */
-	/* value of `launched` when all launches up to then had certainly ended (inflight_settle.h) */
+	/* number of launches that have certainly ended; counts like `launched` (inflight_settle.h) */
 	_Atomic uint32_t ended;
 
 	/* Together identify the stream: `owner` is the context or thread of a default stream. */

@@ -30,7 +30,7 @@ struct work {
 	enum stream_meaning streams;
 	CUstream stream;
 	const void *subject; /* function, executable graph, or the driver call's name */
-	/* of a kernel; a copy has its bytes in `blocks` */
+	/* a kernel's blocks, and threads per block; a copy has its bytes in `blocks` */
 	uint64_t blocks, threads;
 };
 
