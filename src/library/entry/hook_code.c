@@ -1,6 +1,6 @@
 /*
- * Code, its variables, and stacks: calls that do not state how much memory they take (measured.h). The driver takes more when a
- * kernel is first launched; the daemon finds that memory later.
+ * Hooks of calls that load code or enlarge stacks. These calls do not state how much memory they take (measured.h). The driver
+ * takes more memory when a kernel is first launched; the daemon finds that memory later.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"

@@ -1,9 +1,9 @@
 /*
  * The fast path: how a launch under LEASE_FREE passes without running the whole gate.
  *
- * Between two launches the driver's code evicts the library's data from the first-level caches, so a launch costs as much as
- * the cache lines that it touches. The fast path touches three lines of data (struct fast_path, the first line of the stream's
- * record, the lease word), and only the wrapper's code.
+ * Between two launches the driver's code evicts the library's data from the first-level caches, so the number of cache lines
+ * that a launch touches decides its cost. The fast path touches three lines of data (struct fast_path, the first line of the
+ * stream's record, the lease word), and only the wrapper's code.
  *
  * A device's fast path is open while a launch would pass all checks of the gate except that of the lease. That is: the process
  * belongs to a tenant and is not swappable, no capture is in progress, the in-flight work is below its bound, and the device is

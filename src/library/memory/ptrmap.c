@@ -9,8 +9,8 @@
 #define FIRST_CAPACITY 64 /* a power of two, as all capacities */
 
 /*
- * A removal costs as much as the memory that it brings into the caches, and a program may hold 100,000 allocations of whole 2
- * MiB pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of
+ * The memory that a removal brings into the caches decides its cost. A program may hold 100,000 allocations of whole 2 MiB
+ * pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of
  * the holding (ptrmap.h) that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller
  * memory.)
  */

@@ -7,9 +7,9 @@
  * chunk was needed, the reservation stays as a spare for the next suballocation, one per device. The spare is given back after
  * 100 ms without use, when memory is short, and with the device's last chunk.
  *
- * Most calls come from one thread, and find a spare and a chunk in use. Such a call costs as much as the memory that it
- * touches, because the driver evicts the first-level cache between two calls. So these functions are inline, and read one cache
- * line (struct thread_cache).
+ * Most calls come from one thread, and find a spare and a chunk in use. The memory that such a call touches decides its cost,
+ * because the driver evicts the first-level cache between two calls. So these functions are inline, and read one cache line
+ * (struct thread_cache).
  *
  * Thread safe.
  */

@@ -1,5 +1,5 @@
 /*
- * The tenant's doorbell: a ring wakes the daemon where its next poll would come late. The library rings
+ * The tenant's doorbell: a ring wakes the daemon when its next poll would come late. The library rings
  *
  *   when the process joins                     so that the daemon learns of the doorbell
  *   when work begins                           if there was none for BELL_REST_NS; until then the daemon polls often
@@ -11,8 +11,8 @@
  *   at a sync point, if the daemon wants that  the daemon can end the turn there (sync_point.h)
  *   when work begins on an idle device         if the daemon wants that (SYNC_POINT_ENDS_USE)
  *
- * Under LEASE_FREE, a launch on a busy device never rings. So rings are not more frequent than work begins and ends. If the
- * daemon is gone or ignores a ring, no harm is done, because the daemon also polls.
+ * Under LEASE_FREE, a launch on a busy device never rings. So rings are no more frequent than beginnings and ends of work. If
+ * the daemon is gone or ignores a ring, no harm is done, because the daemon also polls.
  *
  * Thread safe; takes 1 us or less.
  */

@@ -1,5 +1,5 @@
 /*
- * The process's tenant, its slot in the report, and the map from CUDA devices to the tenant's devices. process.h changes this
+ * The process's tenant, its slot in the report, and the map from CUDA devices to the tenant's devices. process.c changes this
  * state.
  *
  * The mode is PROCESS_UNKNOWN until the first cuInit or NVML query. A restarted daemon brings new files, and then the pointers
@@ -101,7 +101,7 @@ static inline const struct region_control_device *process_control_device(int ind
 /*
  * The bound of predicted work in flight under LEASE_FREE, for a tenant with short steps that shares the GPU by the GPU's own
  * time slices. The wait at the end of each step already bounds the tenant's work. Predictions then include other
- * tenants' slices, so a lower bound would hold the tenant's threads needlessly.
+ * tenants' slices, so a smaller bound would hold the tenant's threads needlessly.
  */
 #define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
 

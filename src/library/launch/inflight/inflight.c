@@ -234,7 +234,7 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 	/* Some work that inflight_ignore_stalled() excluded has ended, so exclude only the work still in flight. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* If the sum has become smaller, the fast path is closed already, and closing it again does no harm. */
+	/* If this call has subtracted, the fast path is closed already, and closing it again does no harm. */
 	if (ns >= (int64_t)process_free_depth_ns(process_control_device(s->device)))
 		fast_path_close(1U << s->device);
 }

@@ -12,7 +12,7 @@
 #define INFLIGHT_RING 32    /* limit of one stream's marks in flight */
 #define INFLIGHT_SAMPLES 16 /* limit of one stream's samples in progress */
 #define INFLIGHT_NO_SAMPLE (-1)
-/* Bytes of a record (struct inflight_stream): a power of two, so that little code finds a record (fast_path.h). */
+/* Bytes of a record (struct inflight_stream): a power of two, so that a shift finds a record's address (fast_path.h). */
 #define INFLIGHT_STREAM_SIZE 1024
 
 struct inflight_mark {
