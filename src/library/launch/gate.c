@@ -59,8 +59,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		     const struct inflight_device *f)
 {
 	/*
-	 * Under LEASE_PACED, tokens limit the work. But tenants that run at the same time share one lease, and must finish their
-	 * work soon after that lease ends. So depth_ns bounds their work too.
+	 * Under LEASE_PACED, tokens limit the work. But tenants that run at the same time share one lease, and must finish
+	 * their work soon after that lease ends. So depth_ns bounds their work too.
 	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
@@ -82,8 +82,8 @@ static void record_pass(struct gate_pass *pass, struct region_slot_device *d, en
 	pass->is_counted_launching = true;
 	pass->is_paced = state == LEASE_PACED;
 	/*
-	 * A tenant that runs at the same time as others pays under LEASE_GO too, so that its speed alone on the GPU becomes
-	 * known.
+	 * A tenant that runs at the same time as others pays under LEASE_GO too. Then it is alone on the GPU, so the daemon
+	 * learns how fast it is undisturbed.
 	 */
 	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
@@ -98,8 +98,8 @@ static enum lease_state process_lease_state(uint32_t word, const struct region_c
 }
 
 /*
- * A thread's wait for the process's own work. The waiting time starts again when any work ends, but not when the lease is lost.
- * Otherwise, with leases shorter than the patience, the wait would never end.
+ * A thread's wait for the process's own work. The waiting time starts again when any work ends. It goes on when the lease is
+ * lost: leases may be shorter than the patience, and the wait would never end.
  */
 struct depth_wait {
 	bool has_begun;

@@ -223,7 +223,7 @@ void report_end_of_work(int index)
 	inflight_show_busy(d, f, false);
 	if (inflight_has_ended(index))
 		return;
-	/* Another thread launched before it could see that `busy` is cleared, so it has not woken the helper thread. */
+	/* Another thread launched while it still saw `busy` set, so that thread has not woken the helper thread. */
 	inflight_show_busy(d, f, true);
 	helper_wake();
 }

@@ -1,6 +1,6 @@
 /*
- * Reports to the daemon, through this process's slot: whether each device is busy, how long it was busy, and how much work is in
- * flight. The helper thread reports after each of its polls. A thread that has waited for all of the work can report at once.
+ * Reports to the daemon, through this process's slot: whether each device is busy, how long it was busy, and how much work is
+ * in flight. The helper thread reports after each of its polls. A thread that has waited for all the work can report at once.
  */
 #pragma once
 

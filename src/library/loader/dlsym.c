@@ -110,8 +110,8 @@ static bool is_later_interposer(const struct query *q)
 /*
  * Answers a lookup of dlsym or another hooked function of the loader. The program gets this library's function. An interposer
  * that the loader searches after this library, and that uses RTLD_NEXT, gets the real function. Usually the real dlsym tells
- * these cases apart. It cannot if a version is named, because this library's functions have none; then this function compares
- * the search order.
+ * these cases apart. For a lookup with a version it cannot, because this library's functions have no version. Then this
+ * function compares the search order.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

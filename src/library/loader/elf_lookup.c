@@ -148,7 +148,7 @@ struct search {
 	/* the symbol to find; not in the object that contains `self` */
 	const char *symbol;
 	const void *self;
-	/* An object is searched only while this is true. Set when the search passes `self`, or true from the start. */
+	/* The search skips all objects while this is false. Set at the start, or when the search passes `self`. */
 	bool past_self;
 	bool found;
 	struct elf_object object;

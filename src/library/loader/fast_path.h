@@ -35,7 +35,7 @@
 struct fast_path {
 	_Alignas(SYS_PAGE) _Atomic uint32_t open; /* bit i: the fast path of device i is open */
 	const struct region_control *_Atomic control;
-	/* Copies from `real` (real.h), so that a launch reads one cache line; from trace_launch while the process is traced. */
+	/* Copies from `real` (real.h) or, in a traced process, from trace_launch; so a launch reads only one cache line. */
 	struct {
 		DRIVER_TABLE_LAUNCH(FAST_PATH_SLOT)
 	} real;

@@ -49,8 +49,8 @@ static const struct symbol_row nvml_rows[] = { NVML_TABLE(ROW_NVML_HOOK, ROW_NVM
 static _Atomic bool driver_found, nvml_found;
 
 /*
- * The hooked rows by the addresses of their functions. Entries are never removed; an entry of an unloaded driver no longer
- * matches its row's slot. If a program loads so many drivers that the table fills up, the table is not used any more.
+ * A table of the hooked rows, by the addresses of their functions. Entries are never removed; an entry of an unloaded driver no
+ * longer matches its row's slot. If a program loads so many drivers that the table fills up, the table is not used any more.
  */
 #define PLACES 2048 /* a power of two */
 static const struct symbol_row *_Atomic by_address[PLACES];

@@ -62,9 +62,9 @@ int charge_location_index(const CUmemLocation *location)
 }
 
 /*
- * While the driver's checkpoint call keeps the tenant off its GPU, the quota equals the memory that the tenant holds, so new
- * processes cannot reserve any. This driver call then waits until the tenant is back. Returns true if the driver answered: then
- * a refused reservation is worth one more try. False if the process captures a stream, or the thread has no context.
+ * The driver's checkpoint call may keep the tenant off its GPU. Meanwhile the quota equals the memory that the tenant holds, so
+ * new processes cannot reserve any. cuMemGetInfo waits until the tenant is back; then a refused reservation is worth one more
+ * try. Returns false if the driver did not answer, the process captures a stream, or the thread has no context.
  */
 static bool wait_in_driver(void)
 {
