@@ -25,8 +25,9 @@ bool swap_arena_is_ready(uint64_t bytes);
  * Maps the pages of the next owned chunk that has memory. Returns its bytes, or 0 if there is none, or if the driver cannot
  * lock memory.
  *
- * A chunk is mapped and then page-locked, so that copies run at the link's full speed. Mapping needs no driver; otherwise the
- * driver would map page by page with its lock held, as for a copy to unlocked memory (0.9 to 1.1 GiB/s on an H200).
+ * A chunk is mapped and then page-locked, so that copies run at the link's full speed. Mapping needs no driver. If the driver
+ * mapped the pages instead, it would do so page by page with its lock held, as it does in a copy to unlocked memory (0.9 to
+ * 1.1 GiB/s on an H200).
  */
 uint64_t swap_arena_map_next(void);
 /* Page-locks the next mapped chunk in the current context. Returns its bytes, or 0 if none can be locked. */

@@ -21,7 +21,7 @@ static uint32_t count, capacity;
 static struct {
 	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 } sums[REGION_MAX_DEVICES];
-/* Whether the driver has descriptors for a device's memory: 0 not asked yet, 1 no, 2 yes. */
+/* Whether the driver can export a device's memory as a descriptor: 0 not asked yet, 1 no, 2 yes. */
 static _Atomic uint8_t descriptors[REGION_MAX_DEVICES];
 
 /* Returns how many backings begin at or before ptr. The caller holds locks.swap_backing. */

@@ -21,7 +21,7 @@ struct backing {
 	uint64_t asked; /* bytes that the program requested; at most `bytes` */
 	CUcontext owner;
 	CUdevice device;
-	int index;                           /* in the tenant's list */
+	int index;                           /* in the tenant's list of devices */
 	CUmemGenericAllocationHandle handle; /* valid while the memory is on the GPU */
 	bool is_resident;
 	/* stays on the GPU, because other processes or devices may access the memory */
@@ -61,7 +61,7 @@ bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);
 /* Call after a context has ended: frees the backings that the context owned. */
 void swap_backing_context_gone(CUcontext context);
 
-/* Sums for the device with this index, or for all devices if negative. */
+/* Sums over one device's backings. With a negative index: over the backings of all devices. */
 struct backing_figures {
 	uint64_t movable_bytes; /* on the GPU or moved off */
 	uint64_t out_bytes;     /* the part of movable_bytes that is moved off */
@@ -85,8 +85,8 @@ CUresult swap_backing_populate(struct backing *b);
 CUresult swap_backing_evict(struct backing *b);
 
 /*
- * For other threads, inside the hold: allows the device `peer` to access the memory of context `owner`, or forbids it. Call
- * after a change in swap_peers.h.
+ * For threads other than the swap thread, inside the hold: allows the device `peer` to access the memory of context `owner`, or
+ * forbids it. Call after a change in swap_peers.h.
  */
 void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowed);
 

@@ -16,7 +16,7 @@ enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 bool swap_copy_is_movable(const struct backing *b);
 
 /*
- * Copies all movable backings, and returns when all is copied; CUDA_ERROR_NOT_READY if may_continue() returned false between
+ * Copies all movable backings, and waits for the copies. Returns CUDA_ERROR_NOT_READY if may_continue() returned false between
  * two parts. Reports progress in the slot.
  */
 CUresult swap_copy_all(enum swap_copy way, bool (*may_continue)(void));

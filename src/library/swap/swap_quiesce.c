@@ -59,7 +59,7 @@ void swap_check_timeout(uint64_t now_ns)
 
 /*
  * Waits until all work of all contexts has ended; the hold (swap_hold.h) keeps new work from beginning. Returns false, with the
- * hold open, if the wait was given up.
+ * hold open, if the wait was given up or the driver reports an error.
  */
 static bool wait_for_work(void)
 {

@@ -13,8 +13,9 @@
 #define SWAP_PATIENCE_NS (2 * NS_PER_S) /* time until a move that cannot begin is given up */
 
 /*
- * Keep the list of contexts. Call swap_add_context() after a context is made, and swap_remove_context() before a call that may
- * end it. If it did not end, call swap_add_context() again; if it did, call swap_context_gone() (swap.h).
+ * Keep the list of contexts. Call swap_add_context() after a context is made, and swap_remove_context() before a driver call
+ * that may end the context. After the driver call, call swap_add_context() again if the context still exists; if not, call
+ * swap_context_gone() (swap.h).
  */
 void swap_add_context(CUcontext context);
 void swap_remove_context(CUcontext context);

@@ -27,7 +27,7 @@ static bool can_revoke(void)
 
 /*
  * Shows all threads the calling thread's earlier stores. If membarrier fails (a seccomp filter may forbid it by now), sleeps
- * instead, which gives the stores time.
+ * instead, so that the stores have time to become visible.
  */
 static void barrier_all_threads(void)
 {

@@ -18,8 +18,8 @@
 #include "library/sys/sys.h"
 
 /*
- * How often ownership may pass to another thread, before all threads share the lock. A thread pointer is aligned, so its low
- * bits can hold a number below this one.
+ * How often ownership may pass to another thread, before all threads share the lock. At most the alignment of a thread pointer,
+ * because the pointer's low bits hold `losses` in `owner`.
  */
 #define BIASED_LOSSES_MAX 8
 
@@ -29,7 +29,7 @@ struct biased_lock {
 	/* busy[losses] is 1 while the owner holds the lock */
 	_Atomic uint8_t busy[BIASED_LOSSES_MAX];
 	struct sys_lock lock;   /* held by threads that are not the owner */
-	_Atomic bool is_shared; /* BIASED_SHARED from now on; only biased_reset() ends it */
+	_Atomic bool is_shared; /* all threads use BIASED_SHARED; only biased_reset() clears this */
 	/* How often ownership has passed to another thread, not counting biased_visit(). Guarded by `lock`. */
 	_Atomic uint8_t losses;
 };

@@ -5,7 +5,7 @@
  *
  * The guarded data are not zeroed; forget_parent() in process.c drops them. Three kinds of locks are elsewhere, beside their
  * data, and are cleared with it: a shard's in ptrmap.c, a stream's in inflight_record.h, and struct biased_lock. test_locks.c
- * fails if there is another.
+ * fails if there is a fourth kind.
  */
 #pragma once
 

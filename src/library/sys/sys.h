@@ -108,8 +108,8 @@ static inline void sys_sleep_ns(uint64_t ns)
 }
 
 /*
- * A mutex. pthread's may be missing (a program without libpthread on an old glibc) or interposed. Zero means unlocked. Not
- * recursive. locks.h says where locks are.
+ * A mutex. pthread's mutex may be missing (a program without libpthread on an old glibc) or interposed. Zero means unlocked.
+ * Not recursive. locks.h says where locks are.
  */
 struct sys_lock {
 	_Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */

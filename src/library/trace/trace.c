@@ -17,7 +17,7 @@
 
 /* the last value of region_control.trace that was carried out or given up */
 static _Atomic uint32_t order;
-/* When a request for a ring last remained without an answer; 0 if the daemon answered the last one. */
+/* time of the latest request for a ring, if the daemon did not answer it or was too busy; else 0 */
 static uint64_t tried_ns;
 
 /*

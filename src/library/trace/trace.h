@@ -5,8 +5,8 @@
 #pragma once
 
 /*
- * Starts or ends tracing, as the control page says; two loads if nothing has changed. Called by the helper thread, and when the
- * process joins, so that it is traced from its first launch on. Thread safe; makes no driver call.
+ * Starts or ends tracing, as the control page says. Costs two loads if nothing has changed. Called by the helper thread, and
+ * when the process joins, so that it is traced from its first launch on. Thread safe; makes no driver call.
  */
 void trace_poll(void);
 

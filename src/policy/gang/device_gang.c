@@ -14,7 +14,7 @@ struct gang {
 	enum phase phase;
 	uint64_t devices; /* devices that reported the gang; the sets below are subsets */
 	uint64_t present, wanting, owned;
-	/* is_due is set in the reports of all devices that the gang wants, and no other rank became idle just now */
+	/* all devices that the gang wants reported is_due, and its idle ranks have been idle for GANG_COME_NS or longer */
 	bool is_due;
 	bool is_stuck;
 	double behind;
@@ -270,7 +270,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* A tenant that becomes a gang may have a lease, or get one by need (arbiter.h). Its turn starts with this lease. */
+	/* A tenant that becomes a gang may have a lease, or get one in need (arbiter.h). The gang's turn starts with this lease. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;
@@ -346,7 +346,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 	}
 	/*
 	 * All ranks are idle: end all leases together. If they ended one by one, the ranks that still have leases would spin
-	 * for those without.
+	 * while they wait for the ranks without leases.
 	 */
 	is_over |= rests && !(g->owned & g->wanting);
 	if (is_left)
@@ -452,7 +452,7 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns)
 	for (int i = 0; i < board->count; i++)
 		if (board->gang[i])
 			read_reports(board->gang[i]);
-	/* Gangs that own devices come first, so that a waiting gang can use what they give back at once. */
+	/* Gangs that own devices come first, so that a waiting gang can use the devices that they give back now. */
 	for (int waiting = 0; waiting <= 1; waiting++)
 		for (int i = 0; i < board->count; i++)
 			if (board->gang[i] &&

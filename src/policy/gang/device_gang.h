@@ -44,7 +44,7 @@
 #define GANG_MAX_DEVICES 64 /* A device's number is below this. */
 /* If work is in flight for this much longer than predicted, it may be waiting for another rank. */
 #define GANG_SLIP_NS UINT64_C(300000)
-/* Slips stop this long after the turn's predicted end; then the drains' deadlines decide. */
+/* Slips stop this long after the turn's predicted end. Then the turn ends at the drains' deadlines at the latest. */
 #define GANG_SLIP_MAX_NS UINT64_C(20000000)
 /*
  * Until GANG_SLIP_ALONE_NS after the turn's predicted end, ranks slip one by one. Later they slip together, for
@@ -70,7 +70,7 @@ enum gang_order {
 struct gang_command {
 	enum gang_order order;
 	uint64_t at_ns;
-	/* work of the gang has outlived a drain on some device, and a rank of the gang waits at a gate */
+	/* on some device, the gang's work goes on after its drain's deadline, and a rank of the gang waits at a gate */
 	bool is_stuck;
 	bool is_slip; /* with GANG_GO: the library keeps no more work in flight than necessary */
 	/* How long the gang's ranks that hold leases on other devices have been idle; UINT64_MAX if there are none. */
@@ -89,7 +89,7 @@ struct gang_report {
 	bool drains;      /* lost the lease; in-flight work is awaited */
 	/* its work is in flight for longer than predicted, by more than GANG_SLIP_NS */
 	bool is_late;
-	bool is_stuck;  /* its work has outlived a drain */
+	bool is_stuck;  /* its work goes on after its drain's deadline */
 	bool may_yield; /* had the lease for a quantum, so may yield to another gang */
 	bool is_over;
 	/* has the lease, and is idle for so long that the turn ends if all other ranks are idle too */

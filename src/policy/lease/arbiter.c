@@ -126,7 +126,8 @@ static void count_shares(struct arbiter *a)
 static void activate(struct arbiter *a, struct tenant *t)
 {
 	/*
-	 * The tenant was absent until now, and `active` is still false: this fills its bucket by the rule for absent tenants.
+	 * The tenant was absent until now, and `active` is still false. So charge_fill_tokens() applies the rule for absent
+	 * tenants.
 	 */
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
@@ -335,8 +336,8 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
 	/*
-	 * If another tenant outranks this one, use leases: in free run, more is in flight than the other tenant should wait
-	 * for.
+	 * If another tenant outranks this one, use leases. In free run, more work would be in flight than the other tenant
+	 * should wait for.
 	 */
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }

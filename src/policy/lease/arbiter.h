@@ -138,8 +138,8 @@ int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group,
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
 /*
- * Decides what each tenant may do (arbiter_state()). now_ns must not be less than in the last step. Returns when to step again
- * at the latest; an earlier step is always allowed.
+ * Decides what each tenant may do (arbiter_state()). now_ns must not be less than in the last step. Returns the latest
+ * time for the next step; an earlier step is always allowed.
  */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
@@ -167,9 +167,10 @@ int arbiter_holder(const struct arbiter *arbiter);
 /* Returns true if the tenant or its space group has the lease. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
- * Returns how much work may be in flight under a lease: depth_ns; beside a gang, a larger depth; for a program that profits
- * from launching that far ahead (steps.h), two steps' length. A capped tenant that is alone gets at least free_depth_ns, if its
- * steps are known or its slices are long (cap_slice_most_ns). A member of a space group gets group_depth_ns().
+ * Returns how much work may be in flight under a lease: usually depth_ns; beside a gang, a larger depth. A program that profits
+ * from a whole step's work in flight (steps.h) gets twice a step's length. A capped tenant that is alone gets at least
+ * free_depth_ns, if its steps are known or its slices are long (cap_slice_most_ns). A member of a space group gets
+ * group_depth_ns().
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */
@@ -179,7 +180,7 @@ uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
  * each step's begin and end, if the program's steps are short.
  */
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
-/* Returns why the latest lease ended, among those that were closed or are being closed. */
+/* Returns the reason for the end of the latest lease that has ended or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* Returns how long the tenant's lease may be idle before the tenant loses it. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);

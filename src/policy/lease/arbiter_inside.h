@@ -32,8 +32,8 @@
 #define NONE (-1)
 
 /*
- * A tenant without work for longer than this has nothing to do. In a shorter pause, its thread may still be on the way to the
- * closed gate: a short slice does not let the thread get far ahead of the GPU.
+ * A tenant without work for longer than this has nothing to do. In a shorter pause, its thread may not have reached the
+ * closed gate yet, because a thread does not get far ahead of the GPU in a short slice.
  */
 #define ARBITER_PAUSE_NS 2000000
 
@@ -75,7 +75,7 @@ struct group_part {
 	bool was_running; /* had work at the last arbiter_step() */
 	/* when its last process was stopped; the present time if some process is not stopped */
 	uint64_t stopped_at;
-	/* limit of further busy time to accept: the wall time that reports have not used up yet */
+	/* how much more reported busy time to accept: the wall time that earlier reports have not used up */
 	double wall_ns;
 	/* percent: its guarantee, or its part of the GPU time that no guarantee covers */
 	double weight;
@@ -207,7 +207,7 @@ struct arbiter {
 	int gang_count;   /* tenants with a gang order other than GANG_NONE */
 	int member_count; /* members of space groups */
 	int wanting;      /* tenants with demand or work at the last charge_step(); 0 in free run */
-	/* present terms of turns: the usual ones, or the longer ones beside a gang */
+	/* lengths and depth of turns now: the usual values, or larger values beside a gang */
 	struct turn_terms terms;
 	uint64_t quantum_ns;
 	double handover_ns;
@@ -326,7 +326,7 @@ void charge_begin(struct tenant *t);
 double order_weight(const struct arbiter *a, const struct tenant *t);
 /* Returns the factor on guarantees: 1, or less if they sum to more than 100 %. */
 double order_scale(const struct arbiter *a);
-/* Sets what struct tenant derives from `seen`, such as `demand` and `running`, except `candidate`. */
+/* Sets the fields of struct tenant that are derived from `seen`, such as `demand` and `running`, except `candidate`. */
 void order_read_demand(struct arbiter *a);
 /* Sets `candidate`, limits how far a returning tenant's virtual time may lag, and advances the virtual clock. */
 void order_mark_candidates(struct arbiter *a);
@@ -386,7 +386,7 @@ bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
  * tenants that want the GPU, at least one is not held, unless caps hold all.
  */
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
-/* Returns true if little may be in flight, because a higher priority may begin work at any time. */
+/* Returns true if only little work may be in flight, because a higher priority may begin work at any time. */
 bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t);
 uint64_t sliced_next_poll_ns(const struct arbiter *a);
 
@@ -442,12 +442,12 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 /*
  * Returns the time left in the turn after the in-flight work, while `other` waits; negative if the turn is over. If `other`
- * comes first and turns end with steps: the time left of min_lease_ns.
+ * comes first and turns end with steps: the time until min_lease_ns is over.
  */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
 /*
- * Returns the length of the longest steps with which turns end: step_most_ns. While a capped tenant is alone, it is the size of
- * its token bucket, if that is more.
+ * Returns the length of the longest step with which a turn may end: step_most_ns. For a capped tenant that is alone: the size
+ * of its token bucket, if that is more.
  */
 double turn_step_most_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the length of a step; 0 if unknown, or if turns do not end with steps. */

@@ -29,9 +29,9 @@ struct arbiter_config {
 	enum arbiter_policy policy;
 	uint64_t quantum_ns;     /* longest lease while several tenants compete */
 	uint64_t quantum_min_ns; /* shortest lease while several tenants compete */
-	/* beside a gang, quantum_ns, quantum_min_ns and depth_ns are at least these */
+	/* beside a gang: lower bounds of quantum_ns, quantum_min_ns and depth_ns */
 	struct turn_terms gang_turn;
-	/* while one work item of depth_ns or more is in flight, a second may begin only if less than this is in flight */
+	/* while one work item of depth_ns or more is in flight, a second may begin only if less work than this is in flight */
 	uint64_t long_work_ns;
 	double switch_loss;    /* part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns; /* before this, no lease is cut short for a returning tenant */
@@ -94,7 +94,7 @@ struct arbiter_config {
 };
 
 struct arbiter_share {
-	/* guarantee, above 0 and at most 100; 0: none, the tenant takes what is left */
+	/* guarantee, at most 100; 0: none, so the tenant shares the time that no guarantee covers */
 	double cores_pct;
 	double limit_pct; /* cap, cores_pct to 100; 100: none */
 	int priority;     /* a higher priority pushes ahead, within its budget; default 0 */
@@ -125,12 +125,12 @@ struct arbiter_observation {
 	 * half of the depth was in flight.
 	 */
 	uint64_t ramp_ns;
-	/* Portion of busy_ns in which the program was not ahead of the GPU, as for ramp_ns (monotonic). */
+	/* Portion of busy_ns in which the program was not ahead of the GPU, as defined at ramp_ns (monotonic). */
 	uint64_t behind_ns;
-	/* tokens paid under LEASE_PACED (monotonic); in a space group, a token is 1 ns of SM time */
+	/* tokens paid under LEASE_PACED (monotonic); in a space group, a token is 1 ns of predicted work */
 	uint64_t spent;
 	uint64_t work_ns; /* space group: predicted work that was paid for (monotonic) */
-	/* space group: the part of work_ns that was hardly ever timed while no other tenant ran (monotonic) */
+	/* space group: the part of work_ns by kernels timed fewer than three times while no other tenant ran (monotonic) */
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
 	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */

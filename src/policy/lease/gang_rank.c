@@ -111,7 +111,7 @@ static bool all_idle(const struct tenant *t)
 
 /*
  * Another tenant would keep the device for the shortest lease and its drain, while the gang's other ranks wait. So an idle rank
- * keeps the lease for that long. The same holds while all ranks have only just become idle, as at a step's end, and in slips.
+ * keeps the lease for that long. All ranks keep it as long when they have just become idle, as at a step's end, and in slips.
  */
 uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {

@@ -174,8 +174,8 @@ void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 }
 
 /*
- * Returns for how much of dt_ns the tenant had its present work: all of dt_ns, but at most poll_lease_ns if a doorbell reported
- * the work's begin in that time.
+ * Returns how long the tenant's present work has run within the last dt_ns: all of dt_ns, but at most poll_lease_ns if a
+ * doorbell reported the work's begin in that time.
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {

@@ -81,8 +81,8 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 /*
  * Returns the time until the holder's work must be polled, apart from the end of its turn. The GPU is busy until the in-flight
  * work ends, so half of that work may pass until the next poll, which charges the holder. If others wait and all tenants ring
- * their doorbells, polls are needed only when start_grace_ns ends (the charge begins), at the shortest lease's end or when
- * `other`'s turn comes, and when the holder counts as idle.
+ * their doorbells, polls are needed only when the charge begins (start_grace_ns), when `other` may take the lease, and when the
+ * holder counts as idle.
  */
 static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, int other)
 {

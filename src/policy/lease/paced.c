@@ -18,7 +18,7 @@
  */
 #include "policy/lease/arbiter_inside.h"
 
-/* The price (tokens per ns of GPU time) fades with this time constant of charged GPU time. An idle tenant keeps its price. */
+/* Samples of the price (tokens per ns of GPU time) decay with this time constant in charged time, so not while idle. */
 #define WORTH_FADE_NS 300e6
 #define WORTH_KNOWN_NS 2e6 /* the price counts as known from this charge on */
 #define GRANT_MAX 1e18     /* far above a real grant, far below overflow */

@@ -19,7 +19,7 @@
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
-/* at most this many waits count in a lease, for each long slice's worth of charge */
+/* most waits that count in a lease, per long slice of charged time */
 #define WAITS_MOST 4
 /* fraction of GPU time left unused by caps that may go into hand-overs */
 #define SLACK_PART (1.0 / 3)
@@ -50,7 +50,7 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 
 /*
  * Learns from the last holder's lease for how long its thread was behind the GPU and how often its program waits, and sets
- * has_long_slices. (activate() also clears has_long_slices: the tenant was absent.)
+ * has_long_slices. (activate() also clears has_long_slices, after an absence.)
  */
 static void choose_slices(const struct arbiter *a, struct tenant *t)
 {

@@ -13,7 +13,7 @@ enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].state;
 }
 
-/* Converts to 0 at least and UINT64_MAX at most: processes may report any values, whose sums may not fit 64 bits. */
+/* Clamps to 0 .. UINT64_MAX, because processes may report any values, whose sums may not fit 64 bits. */
 static uint64_t to_ns(double ns)
 {
 	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;
@@ -133,7 +133,7 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 	 */
 	if (a->gang_count)
 		return a->terms.depth_ns;
-	/* While no other tenant is active, as much may be in flight as without a cap, so that the program keeps its lead. */
+	/* While no other tenant is active, as much work may be in flight as without a cap: the program keeps its lead. */
 	if (is_capped(t) && a->active_count == 1 && (turn_step_ns(a, t) > 0 || t->has_long_slices))
 		return max_u64(free_depth_ns, a->terms.depth_ns);
 	if (!steps_may_be_ahead(&t->steps, most_ns))

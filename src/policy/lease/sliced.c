@@ -257,7 +257,7 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
  */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
-	/* A capped tenant is not owed what its cap keeps from it. */
+	/* A capped tenant is not owed the time that its cap keeps from it. */
 	double most_ns = is_capped(t) ? 0 : wants(t) ? CREDIT_MOST_NS : fmax(t->credit_ns, 0);
 	/* While others are held for this tenant, all GPU time counts as its own. */
 	double used_ns = t->comes_first && others_want(a, t) ? (double)dt_ns : had_ns;

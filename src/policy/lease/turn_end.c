@@ -141,7 +141,7 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 
 /*
  * Like turn_is_over(), for the lease of a tenant that pushed ahead: a tenant of lower priority ends the lease only if it is in
- * need (arbiter.h), or when the budget is used up.
+ * need (arbiter.h), or when the holder's budget is used up.
  */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {

@@ -2,7 +2,7 @@
 
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
-/* After turns went well for FORGIVEN_AFTER times as long as they were last given up, that failure is forgotten. */
+/* Turns that went well for FORGIVEN_AFTER x off_ns, or LAST_OFF_NS if less, are next given up for FIRST_OFF_NS only. */
 #define FORGIVEN_AFTER 8
 /*
  * Turns are given up once idleness has lost this fraction of the time (about what hardware slicing would lose), and at least

@@ -15,12 +15,12 @@
  *
  * Processes may need each other: one process's kernel spins for another process's kernel, or a thread awaits another process's
  * results. A turn ends by idleness or by time, so nothing hangs, but such processes would be slow. So turns are given up for
- * 0.1 s, and each further time for twice as long, up to a minute. This happens when the process whose turn it is
+ * 0.1 s, and each further time for twice as long, up to a minute. This happens if others wait while the process with the turn
  *
- *   - began nothing for 4 x the length of its in-flight work (drain_min_ns to drain_max_ns, as drains have), and that work
- *     has not ended, or a launch passed its gate for want of progress, while others waited;
- *   - or, together with earlier turns that ended by idleness, has been idle for as much time as slicing would cost, while
- *     others waited.
+ *   - has begun nothing for 4 x the length of its in-flight work (at least drain_min_ns, at most drain_max_ns), and that work
+ *     has not ended;
+ *   - or let a launch pass its gate because no work ended;
+ *   - or, together with earlier turns that ended by idleness, has been idle for as much time as slicing would cost.
  *
  * The tenant's account is the same whichever of its processes uses the lease.
  *
@@ -113,7 +113,7 @@ struct turns_lease {
 void turns_observe(const struct turns *t, struct turns_process *p,
 		   const struct turns_observation *seen, uint64_t now_ns);
 /*
- * Decides, and writes t->turn (all zeros at first). Returns when to step again at the latest; UINT64_MAX: at the next
+ * Decides, and writes t->turn (all zeros at first). Returns the latest time for the next step; UINT64_MAX: at the next
  * observation. While the tenant has neither lease nor work, steps may be skipped, except directly after a lease (was_in_use).
  */
 uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count,

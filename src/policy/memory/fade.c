@@ -18,7 +18,7 @@ double fade_use_ns(const struct fade *f, uint64_t now_ns, uint64_t half_life_ns)
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns)
 {
 	double passed = half_lives(f, now_ns, half_life_ns);
-	/* Mean of 2^-x for x from 0 to `passed`: what is left of use spread over that time. */
+	/* Mean of 2^-x for x from 0 to `passed`: the fraction that is left of a use spread over that time. */
 	double left = passed > 0 ? -expm1(-passed * M_LN2) / (passed * M_LN2) : 1;
 
 	f->use_ns = fade_use_ns(f, now_ns, half_life_ns) + (double)used_ns * left;

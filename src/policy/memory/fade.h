@@ -1,7 +1,7 @@
 /*
- * Fading use: a tenant's GPU time, where older time counts for less: each half-life halves it. Waiting tenants are ordered by
- * it (wait_order.h), so last week's training does not outweigh an hour of today. Gil et al. (docs/reference/seeds.md) sum use
- * for ever, and name fading as missing.
+ * Fading use: the sum of a tenant's GPU time, weighted by age. The weight halves in each half-life. Waiting tenants are ordered
+ * by their fading use (wait_order.h), so last week's training does not outweigh an hour of today. Gil et al.
+ * (docs/reference/seeds.md) sum use for ever, and name fading as missing.
  *
  * Only charged time is added. So while a tenant is paused, frozen or waiting, nothing is added, and its use continues to fade.
  *
@@ -23,8 +23,8 @@ struct fade {
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
 /*
- * Returns the state at now_ns, which must not be 0, of a use that was use_ns at a time passed_ns earlier. Restores a stored use
- * under another clock.
+ * Restores a stored use under another clock: use_ns was the faded use passed_ns before now_ns. Returns the state at now_ns,
+ * which must not be 0.
  */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 

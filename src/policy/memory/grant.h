@@ -48,7 +48,7 @@ enum grant_verdict {
 };
 
 struct grant_request {
-	struct order_key key; /* `passes` is increased here */
+	struct order_key key; /* grant_decide() increases `passes` */
 	bool is_growth;       /* the tenant holds memory, and asks for `need` in addition */
 	unsigned need_count;
 	struct grant_need need[GRANT_MAX_NEEDS];

@@ -51,7 +51,7 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 static int check_left(const struct promise_card *card, uint64_t want, struct error *err)
 {
 	unsigned i = card->index;
-	/* Movable tenants take turns on the same memory, so their quotas do not add up. */
+	/* Movable tenants take turns on the same memory, so their quotas are not added. */
 	uint64_t granted = card->granted_bytes + card->kept_bytes +
 			   (card->is_movable ? 0 : card->movable_bytes);
 	uint64_t taken = card->promised_bytes + card->unpromised_held_bytes + granted;

@@ -23,7 +23,7 @@
 struct promise {
 	bool memory_given;    /* false: the tenant may use all memory that is not promised */
 	uint64_t quota_bytes; /* quota in force */
-	/* for a tenant that waits: bytes granted at once, at most the quota; 0: the quota */
+	/* for a tenant that waits: bytes that a grant reserves, at most the quota; 0: the quota */
 	uint64_t reserve_bytes;
 	double cores_pct; /* 0: no guarantee */
 	bool limit_given; /* false: the limit was not given, and follows cores_pct */

@@ -200,7 +200,7 @@ void lend_decide(const struct lend_config *config, struct lend_tenant *const *te
 		struct lend_tenant *t = tenants[i];
 		double lent = loan_at_level(config, t, level);
 
-		/* Lent less than wanted: the owners want their time back. */
+		/* If the limit falls although the tenant wants more, the owners want their time back (LEND_RECLAIMED). */
 		move_limit(config, t, t->limit_pct + lent, lent < wanted_pct(config, t));
 	}
 }

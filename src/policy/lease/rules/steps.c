@@ -4,13 +4,13 @@
 
 #define KNOWN 4 /* length_ns counts as known after more sync points than this */
 #define FADE 4
-/* A step counts as at most MOST usual steps, because it may be an exception: a long prompt among short steps, or a lost CPU. */
+/* A step's length counts up to MOST x the usual length: it may be an exception, such as a long prompt, or a lost CPU. */
 #define MOST 2
 /* After this charge without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
 /*
- * Trial of depths: number of steps with each depth; by which fraction the greater depth must shorten steps; steps until the
- * next trial.
+ * Trial of depths (steps.h): TRIED steps count for each depth. The greater depth is used if it shortens steps by more than the
+ * fraction WORTH. The next trial begins after TRIED_AGAIN steps.
  */
 #define TRIED 12
 #define WORTH 0.02

@@ -3,8 +3,8 @@
  *
  * A gang's turn (device_gang.h) costs more than another tenant's turn: all of the gang's cards wait until the last card is
  * free, and its ranks begin with nothing in flight. Work that waits for another rank also counts as in flight and soon fills
- * the usual depth. So while a card has a gang among its tenants, turns are longer and more work may be in flight. Longer turns
- * do little without the greater depth, and the reverse (docs/decisions/gang-turns.md).
+ * the usual depth. So while a card has a gang among its tenants, turns are longer and more work may be in flight. Neither helps
+ * much without the other (docs/decisions/gang-turns.md).
  *
  * Pure; thread safe.
  */
