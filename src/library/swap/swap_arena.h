@@ -15,7 +15,7 @@
 /* Call once, before the other functions. The mapping must stay for ever. */
 void swap_arena_begin(void *mapping, uint64_t bytes);
 
-/* Takes chunks until this process owns `bytes` in all. Returns false if there are not enough. */
+/* Takes chunks until this process owns `bytes` in all. Returns false if too few chunks are free. */
 bool swap_arena_reserve(uint64_t bytes);
 
 /* True if the daemon has given host memory to the chunks for the first `bytes`. */

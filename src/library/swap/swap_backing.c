@@ -275,7 +275,7 @@ static CUresult give_back(struct backing *b)
 		fd_exchange_delete(b->key);
 	if (result == CUDA_SUCCESS)
 		real.cuMemAddressFree(b->base,
-				      b->bytes); /* If this fails, only the address is lost. */
+				      b->bytes); /* If this fails, only address space is lost. */
 	return result;
 }
 

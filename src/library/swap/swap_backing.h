@@ -35,7 +35,7 @@ struct backing {
 
 /*
  * Allocates a backing of at least `bytes`. Returns CUDA_ERROR_NOT_SUPPORTED if memory cannot be movable (the arena is full, no
- * context, a driver without the API); then the caller allocates in the normal way.
+ * context, a driver without the virtual memory API); then the caller allocates in the normal way.
  */
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes);
 
@@ -65,7 +65,7 @@ void swap_backing_context_gone(CUcontext context);
 struct backing_figures {
 	uint64_t movable_bytes; /* on the GPU or moved off */
 	uint64_t out_bytes;     /* the part of movable_bytes that is moved off */
-	/* of backings that must stay on the GPU (is_kept); not in movable_bytes */
+	/* bytes of backings that must stay on the GPU (is_kept); not in movable_bytes */
 	uint64_t kept_bytes;
 };
 struct backing_figures swap_backing_figures(int index);

@@ -270,7 +270,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* A tenant that becomes a gang may have a lease, or get one in need (arbiter.h). The gang's turn starts with this lease. */
+	/* A new gang may already have a lease, or get one in need (arbiter.h: Need). This lease starts the gang's turn. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;

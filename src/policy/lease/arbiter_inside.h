@@ -160,7 +160,7 @@ struct tenant {
 	struct steps steps;
 	/* mean time from a lease's begin until its thread was ahead of the GPU, less RAMP_SEEN_NS (quantum.c) */
 	double ramp_ns;
-	/* mean time of a lease in which its thread was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
+	/* mean time per lease in which its thread was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
 	double behind_ns;
 	/* means over its leases: how often its program waited, and the charge */
 	double lease_waits, lease_ns;
@@ -333,9 +333,9 @@ void order_mark_candidates(struct arbiter *a);
 /* Returns true if the tenant may be stuck without a lease and had none for need_ns (arbiter.h: Need). */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. If the
- * starts were compared instead, a tenant with a large share that was idle would wait for a quantum of each tenant with a small
- * share and a slightly lower virtual time.
+ * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. If starts
+ * were compared instead, a tenant with a large share would wait, after idleness, for a quantum of every small tenant whose
+ * virtual time is slightly lower.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
 /*

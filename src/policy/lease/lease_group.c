@@ -353,8 +353,8 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 
 /*
  * Returns the member's state: STOP if it is paused; the group's state if the group may not launch, the caps leave room for all
- * members, or no member has a guarantee. Otherwise the member's work must be measured: PACED beside other members, GO if it is
- * alone and its speed is still being learned.
+ * members, no member has a guarantee, or the member is alone and its speed is known. Otherwise the member's work must be
+ * measured: PACED beside members that want to run (any_present), else GO.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {

@@ -21,7 +21,7 @@
 #define BEHIND_SEEN_NS 300000
 /* most waits that count in a lease, per long slice of charged time */
 #define WAITS_MOST 4
-/* fraction of GPU time left unused by caps that may go into hand-overs */
+/* fraction of the GPU time left unused by caps; hand-overs may take this fraction */
 #define SLACK_PART (1.0 / 3)
 
 static struct turn_terms choose_terms(const struct arbiter *a)
@@ -64,7 +64,7 @@ static void choose_slices(const struct arbiter *a, struct tenant *t)
 	if (t->seen.behind_ns > a->behind_before + BEHIND_SEEN_NS)
 		behind_ns = (double)(t->seen.behind_ns - a->behind_before - BEHIND_SEEN_NS);
 	t->behind_ns += (behind_ns - t->behind_ns) / HANDOVER_FADE;
-	/* A checkpoint waits for many copies: one lease alone must not decide. */
+	/* A program that saves a checkpoint waits for many copies, so one lease alone must not decide. */
 	waits = fmin(waits, WAITS_MOST * charged_ns / slice_ns);
 	t->lease_waits += (waits - t->lease_waits) / HANDOVER_FADE;
 	t->lease_ns += (charged_ns - t->lease_ns) / HANDOVER_FADE;

@@ -4,8 +4,8 @@
 #include <math.h>
 
 /*
- * Once slices began, they continue while steps are shorter than slice_step_ns times this, and gaps longer than GAP_LEAST_NS
- * divided by this.
+ * Once slices began, they continue while steps are shorter than slice_step_ns x STEP_KEEPS, and gaps are longer than
+ * GAP_LEAST_NS / STEP_KEEPS.
  */
 #define STEP_KEEPS 1.2
 /*

@@ -34,7 +34,7 @@ struct promise {
 struct promise_card {
 	unsigned index;
 	uint64_t memory_bytes;
-	/* sum of the quotas asked for, except of tenants with on_full wait or swap */
+	/* sum of the quotas asked for, not counting tenants with on_full wait or swap */
 	uint64_t promised_bytes;
 	uint64_t unpromised_held_bytes; /* held by tenants that have no quota */
 	uint64_t granted_bytes;         /* granted to tenants with on_full wait (grant.h) */
