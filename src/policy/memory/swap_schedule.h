@@ -15,13 +15,13 @@
  *   tenants make long turns, so there is no thrashing. Of the tenants at work on the same cards, the one with the least weight
  *   gets this turn. The others get longer turns in proportion to their weight, up to `weight_most` times. A turn begins when
  *   the tenant gets the last bytes that it waited for. An idle tenant stays for twice the time that its move takes.
- * - A tenant that is out and needs nothing comes back once, for as long as a turn, its cards had no queue and had room for all
- *   tenants that are out. So it does not come back between two allocations of a tenant that still grows.
+ * - A tenant that is out and needs nothing comes back when, for as long as a turn, its cards have had no queue and room for all
+ *   such tenants. So it does not come back between two allocations of a tenant that still grows.
  * - No tenant returns before there is room for all of it. The room is reserved from the order on. The exception is a tenant for
  *   which there can never be room: it may try, and then gets the error.
  *
- * So a tenant that needs room, and could have it, gets it after at most one turn of each tenant on the card for each tenant
- * before it in the queue, plus the moves.
+ * So a tenant that needs room, and could have it, waits for a bounded time: for each tenant before it in the queue, at most one
+ * turn of each tenant on the card, plus the moves.
  *
  * Units are bytes and nanoseconds. Not thread safe.
  */
@@ -46,7 +46,7 @@ struct swap_schedule_config {
 	double move_part; /* the part of the time that moves may take, 0 to 1 */
 	/* the longest turn is at most this many times the shortest, whatever the weights */
 	double weight_most;
-	double bytes_per_s; /* speed of a move until one was measured */
+	double bytes_per_s; /* assumed speed of moves, until the first move was measured */
 };
 
 enum swap_schedule_place {
@@ -90,7 +90,7 @@ struct swap_schedule_tenant {
 	bool is_granted; /* the last step granted wanted_bytes, and they are not taken yet */
 	uint64_t needs_since_ns;  /* since when it is in the queue; 0: it needs no room */
 	uint64_t spared_until_ns; /* it is not ordered to leave again before this time */
-	uint64_t queued_ns;       /* needs_since_ns at the time when it was let in */
+	uint64_t queued_ns;       /* the value of needs_since_ns when the tenant was let in */
 	/* since when other tenants take up the room that is reserved for its return; 0: there is room */
 	uint64_t lacks_since_ns;
 	/* since when no room for it seems possible; 0: room is possible */
@@ -107,8 +107,8 @@ struct swap_schedule {
 	unsigned end;    /* all numbers in use are below this */
 	uint64_t orders; /* total orders to leave */
 	/*
-	 * For each card: since when there has been room for the return of all tenants that are out and need nothing, and no
-	 * tenant has queued for the card. 0 if this is not so, or there is no such tenant.
+	 * For each card: since when no tenant has queued for the card, and all tenants that are out and need nothing would
+	 * have room on it. 0 if there is a queue, too little room, or no tenant that is out and needs nothing.
 	 */
 	uint64_t room_since_ns[SWAP_SCHEDULE_CARDS];
 };
@@ -142,7 +142,7 @@ uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64
 uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part);
 
 /*
- * Returns true if the tenant is queued and there is no room for it now, but would be if all tenants left that obey orders:
- * waiting helps.
+ * Returns true if waiting helps: the tenant is queued and has no room now, but would have room if all tenants that obey orders
+ * left.
  */
 bool swap_schedule_can_ever_fit(const struct swap_schedule *r, int tenant);

@@ -105,8 +105,8 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 }
 
 /*
- * Returns the room that there would be if all other tenants left. Counts tenants that ignored an order to leave only if
- * is_by_stubborn.
+ * Returns the room that there would be if all other tenants left. Tenants that ignored an order to leave stay, unless
+ * is_by_stubborn is set.
  */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)

@@ -26,7 +26,7 @@ uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
  */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 
-/* Returns how long it takes to move that many bytes. */
+/* Returns how long a move of `bytes` takes. */
 uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes);
 /* Returns how long a tenant must stay so that its moves take only move_part of the time. */
 uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_bytes);
@@ -46,6 +46,6 @@ bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 
 /*
  * Makes enough room for `tenant` by ordering other tenants to leave, or orders none if that is impossible. Does nothing while
- * a tenant is already leaving a card that is short.
+ * a tenant is already leaving a card where `tenant` lacks bytes.
  */
 void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns);

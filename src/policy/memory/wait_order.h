@@ -1,6 +1,6 @@
 /*
  * The order of waiting tenants: which is next to get device memory, whether it waits in a call, in the freezer or swapped out.
- * This is Algorithm 2 of Gil et al. (docs/reference/seeds.md), with rules for ties and a bound. The order is
+ * This is Algorithm 2 of Gil et al. (docs/reference/seeds.md), with rules for ties and two bounds on waiting. The order is
  *
  *   1. overdue tenants (below), by arrival, because otherwise fading use could move them back behind later arrivals
  *   2. the tenant with the least faded use (fade.h)
@@ -9,8 +9,8 @@
  *
  * A tenant is overdue if it has waited for patience_ns, or was overtaken passes_most times. In grant.h, a tenant is overtaken
  * when a tenant later in this order gets bytes of a card that both need. In freeze_policy.h, it is overtaken when a container
- * that arrived later goes on. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Both bounds are needed. By
- * use alone, tenants without any use could overtake a tenant with some use for as long as new ones come.
+ * that arrived later goes on. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Without the
+ * bounds, new tenants without any use could overtake a tenant with some use for ever.
  *
  * Pure policy on plain data; times are arguments.
  */
@@ -41,6 +41,6 @@ struct order_key {
  */
 bool order_is_overdue(const struct order_key *k, uint64_t now_ns, const struct order_bounds *bounds);
 
-/* Returns a value below, at or above zero if `a` comes before, with or after `b`. A total order for any one now_ns. */
+/* Returns a value below, at or above zero if `a` comes before, with or after `b`. For a fixed now_ns, the order is total. */
 int order_compare(const struct order_key *a, const struct order_key *b, uint64_t now_ns,
 		  const struct order_bounds *bounds);

@@ -9,7 +9,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define SCORE_DIGITS 1e6 /* HAMi's scores are fractions; six digits are compared */
 #define LOSS_DIGITS \
-	1e12 /* twelve digits of a loss of room (room.h) are compared; all room is worth at most 1 */
+	1e12 /* twelve digits of a loss of room (room.h) are compared; a loss is at most 1 */
 
 /*
  * Evaluator "share": finds the card that a request for a part of a card fits best.
@@ -153,7 +153,7 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
-/* Without a histogram room has no price, so all cards cost the same and the next evaluator decides. */
+/* Without a histogram, room has no price, so all cards cost the same and the next evaluator decides. */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
 {

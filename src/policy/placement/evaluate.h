@@ -7,7 +7,7 @@
  *   fragment  least fragmentation: a card in use costs nothing, a free card costs its links to cards that stay free
  *   share     a part of a card: leaves the least remainder that is of no use, then fits best
  *   capacity  the most memory left afterwards
- *   balance   the least taken afterwards, of compute or memory, whichever is scarcer
+ *   balance   the least used part afterwards of the scarcer resource, compute or memory
  *   room      takes the least room from other kinds of requests (room.h), as the node's workload histogram knows them
  *   binpack   the highest of HAMi's card scores
  *   spread    the lowest of HAMi's card scores
@@ -41,12 +41,12 @@ struct place_cost {
 int place_cost_compare(const struct place_costs *costs, const struct place_cost *a,
 		       const struct place_cost *b);
 
-/* Adds to *cost what adding `card` to the cards in `chosen` costs. */
+/* Adds to *cost the cost of choosing `card` in addition to the cards in `chosen`. */
 void place_cost_add(const struct place_costs *costs, const unsigned *chosen, unsigned chosen_count,
 		    unsigned card, struct place_cost *cost);
 
 bool place_evaluator_exists(const char *name);
 
-/* Fills in the costs by the request's evaluators or, without any, by its policy's. Every name must exist. */
+/* Fills in the costs by the request's evaluators or, if it names none, by those of its policy. Every name must exist. */
 void place_costs_fill(struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request);

@@ -76,7 +76,7 @@ static inline uint32_t place_cores_left(const struct place_card *card)
 	return taken < card->cores_total_mpct ? card->cores_total_mpct - (uint32_t)taken : 0;
 }
 
-/* Returns true if no part of the card is in use, and the card may be used. */
+/* Returns true if no part of the card is in use, and the card is neither sick nor cordoned. */
 bool place_is_free(const struct place_card *card);
 
 /* Returns a name such as "SYS"; "?" for an unknown level. */

@@ -1,6 +1,6 @@
 /*
- * Room: how many more requests of each kind would still fit, and how much of that a placement takes. Requests of one kind are
- * equal. No I/O, no static data; thread safe.
+ * Room: how many more requests of each kind would still fit, and how much of this room a placement takes. Requests of one kind
+ * are equal. No I/O, no static data; thread safe.
  *
  * The cost of a placement is a sum over all kinds: the number of requests that no longer fit, times the kind's price.
  * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce cards are kept for the

@@ -14,7 +14,7 @@ struct place_group {
 	unsigned numa;
 };
 
-/* A group has two cards or more and fewer than its parent, so there are fewer groups than cards. */
+/* There are never more groups than cards: each group below the root has at least two cards, and fewer than its parent. */
 struct place_tree {
 	unsigned count;
 	/* each group comes after its parent; the first group is the whole node */

@@ -89,7 +89,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 				unsigned card_count, struct freeze_item *const *items, size_t count,
 				uint64_t now_ns);
 
-/* Returns the bytes that items STARTING on the card still lack of their thresholds. */
+/* Returns the bytes that the items STARTING on the card may still take until each holds threshold_bytes. */
 uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card,
 			       struct freeze_item *const *items, size_t count);
 

@@ -12,7 +12,8 @@
 #define GPU_ACCOUNT_SAMPLE_NS UINT64_C(200000000) /* time that a sample of the driver covers */
 
 struct gpu_account_interval {
-	uint64_t passed_ns; /* time since the last counted census */
+	/* time since the last census that counted the task or, at the first, since the task's begin */
+	uint64_t passed_ns;
 	/* time in which the container was frozen: within passed_ns or, with samples, since the last sample */
 	uint64_t frozen_ns;
 	bool was_present, is_present; /* held memory at the interval's begin, and at its end */
@@ -32,6 +33,6 @@ double gpu_account_unlisted(double busy, double listed, double tenants, unsigned
 
 /*
  * Returns the GPU time of an interval. Only the last sample of an interval is known. It stands for the time since the previous
- * sample; after a pause of the censuses or samples, for GPU_ACCOUNT_SAMPLE_NS.
+ * sample or, after a pause of the censuses or samples, for GPU_ACCOUNT_SAMPLE_NS.
  */
 uint64_t gpu_account_ns(const struct gpu_account_interval *i);

@@ -66,7 +66,7 @@ struct violation_track {
 };
 /*
  * Returns true once VIOLATION_CENSUSES censuses in a row have shown the violation, and it has lasted least_ns. A census that is
- * not sound, or finds the process stopped or away, neither counts nor begins the row anew.
+ * not sound, or finds the process stopped or away, neither counts nor interrupts the row.
  */
 bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
 		       uint64_t now_ns, uint64_t least_ns);

@@ -3,17 +3,17 @@
 #include <math.h>
 
 #define WINDOW_NS 250e6 /* time over which a share is measured */
-#define TOLERANCE 0.03  /* part of a guarantee; a smaller difference is not measurable */
+#define TOLERANCE 0.03  /* smallest measurable lack, as a part of the guarantee */
 /* if more than this fraction of a member's recent work was never timed alone, the work's lengths count as unknown */
 #define UNTRIED_MOST 0.1
-/* the speed of a member is averaged over about the last second of its work alone: while no other member ran */
+/* a member's speed is averaged over about the last second of its work while no other member ran */
 #define ALONE_FADE_NS 1e9
 #define ALONE_KNOWN_NS 200e6        /* time alone after which a speed is known */
 #define ALONE_ENOUGH_NS 2e9         /* after this time alone, nothing more is learned */
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
 /* a member whose share exceeds its guarantee by less than this fraction is not slowed */
 #define ABOVE 0.1
-#define FASTER_MOST 0.1 /* most by which a pace grows in a window */
+#define FASTER_MOST 0.1 /* in one window, a pace grows by at most this part of itself */
 #define BURST_NS 5e6 /* the work that a pace permits in this time may begin at once, as a burst */
 /* largest progress of a counter that is accepted in one poll */
 #define STEP_MAX_NS UINT64_C(1000000000)
@@ -74,8 +74,8 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 }
 
 /*
- * Learns the member's speed while it is alone. Measures from one end of work to the next, so that work which began before the
- * member was alone does not count.
+ * Learns the member's speed while it is alone. Measures from the time when some work ends to the time when the next work ends,
+ * so that work which began before the member was alone does not count.
  */
 static void learn_alone(struct mps_client *m, const struct mps_client_observation *seen,
 			double done_ns)
@@ -185,8 +185,8 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * Returns the lower bound of the member's pace: `least` if its speed is known. If not, the predicted lengths of its work may have
- * been measured while others ran. They may then be too long by a factor of up to `present`, the number of present members; so the
+ * Returns the lower bound of the member's pace: `least` if its speed is known. If not, the predicted lengths of its work may
+ * have been measured while others ran, and be too long by a factor of up to `present`, the number of present members. So the
  * bound is `least` times `present`, at most 1.
  */
 static double least_pace(const struct mps_client *m, int present)
@@ -251,8 +251,8 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 }
 
 /*
- * Over one window (WINDOW_NS), paces fall in proportion to what the worst served member lacks of its guarantee. If it has more
- * than its guarantee, they rise in proportion to its excess.
+ * If the worst served member lacks a part of its guarantee, paces fall by that part over one window (WINDOW_NS). If the member
+ * has more than its guarantee, they rise in proportion to its excess.
  */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {

@@ -4,11 +4,12 @@
  *
  * Terms:
  *   reported  work that a member launched, counted by the lengths that its library predicts and reports (reported_work_ns)
- *   speed     reported work per nanosecond with work in flight while no other member works. It is learned only when that
- *             happens by itself: before others come, and in their pauses. No member is ever stopped to learn it.
+ *   speed     reported work per nanosecond with work in flight while no other member works. It is learned only when the
+ *             others are away or pause by themselves. No member is ever stopped to learn the speed of another.
  *   share     a member's part of the card while it had work or was held: the reported work that ended, divided by the work that
  *             would have ended alone
- *   below     a member is below if its share is measurably less than its guarantee. This needs its speed, and known lengths.
+ *   below     a member is below if its share is measurably less than its guarantee. To know this, the member's speed and the
+ *             lengths of its work must be known.
  *   pace      the most reported work that a member may begin per nanosecond, as a part of what it does alone on the whole card
  *
  * When a member is below, members above their guarantee get a pace: at first their present share, then less and less until the
@@ -47,7 +48,7 @@ struct mps_client_observation {
 	uint64_t untried_ns;
 	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
 	double busy_ns;       /* time with work in flight since the last poll */
-	double wanted_ns;     /* time with work in flight or held since the last poll */
+	double wanted_ns;     /* time since the last poll with work in flight, or a thread held */
 };
 
 /* Reported work that has ended, and how long it took. */
@@ -70,7 +71,7 @@ struct mps_client {
 	uint64_t reported_work_ns, untried_ns, done_ns;
 	uint64_t wanted_at;
 	bool is_present;
-	/* reported work begun lately, and its untried part; both fade */
+	/* reported work begun lately, and the part of it that was never timed alone; both fade */
 	double begun_ns, begun_untried_ns;
 	/* the lengths of almost all of the member's launches have been timed */
 	bool is_learned;
@@ -102,7 +103,10 @@ double mps_client_speed(const struct mps_client *member);
 double mps_client_share(const struct mps_client *member);
 /* Returns true if measuring the member alone would still teach something new. */
 bool mps_client_learns(const struct mps_client *member);
-/* Convert work to reported work, and back. mps_client_work_ns() never returns more than reported_work_ns. */
+/*
+ * Convert the time that work takes alone to reported work, and back. mps_client_work_ns() never returns more than
+ * reported_work_ns.
+ */
 uint64_t mps_client_reported_work_ns(const struct mps_client *member, uint64_t work_ns);
 uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t reported_work_ns);
 /* Returns the reported work that the member may begin now. */

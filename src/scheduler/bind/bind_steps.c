@@ -50,8 +50,8 @@ void bind_on_pod(struct bind_job *job, json_t *object)
 }
 
 /*
- * Ends the job successfully if the pod is bound after all. Otherwise goes on to annotate that the binding failed, if the pod's
- * annotations still say that it is under way.
+ * Ends the job successfully if the pod is bound after all. Otherwise, if the pod's annotations still say that the binding is
+ * under way, goes on to annotate that the binding failed.
  */
 void bind_undo_on_pod(struct bind_job *job, json_t *object)
 {

@@ -26,7 +26,7 @@
 #define ADVANCE_NS NSEC_PER_SEC
 #define REQUEUE_MAX 32       /* limit of waiting pods that are annotated per second */
 #define UNSIZED_MOST 32      /* limit of gangs without a size that are logged per second */
-#define REQUEUE_PATH_MAX 600 /* names in Kubernetes have at most 63 and 253 bytes */
+#define REQUEUE_PATH_MAX 600 /* a namespace's name has at most 63 bytes, a pod's name 253 */
 
 struct cluster {
 	struct cluster_terms terms;

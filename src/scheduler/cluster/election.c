@@ -43,7 +43,7 @@ void election_observe(struct election *e, const struct lease *lease, uint64_t no
 	bool was_there = e->exists;
 	if (was_there != (lease != NULL) || (lease && !is_same(&e->seen, lease)))
 		e->changed_ns = now_ns;
-	/* The replica that held the deleted lease may still lead: count as if it had renewed the lease just now. */
+	/* The replica that held the deleted lease may still lead, so wait as if it had renewed the lease just now. */
 	e->is_deleted = !lease && (e->is_deleted || (was_there && !is_ours(e)));
 	e->is_known = true;
 	e->exists = lease != NULL;

@@ -29,8 +29,8 @@ int feed_start(const struct feed_terms *terms, struct feed **ret);
 struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL */
 
 /*
- * Whether the lists of nodes, pods and quotas (unless the server forbids these) were complete once. They may be out of date by
- * now: see feed_is_degraded().
+ * Whether the lists of nodes, pods and quotas were complete once. A list of quotas that the server forbids counts as complete.
+ * The lists may be out of date by now: see feed_is_degraded().
  */
 bool feed_is_ready(const struct feed *feed);
 /* Whether a watch fails and is being restarted. */

@@ -165,7 +165,7 @@ struct survey {
 	unsigned most_cards; /* largest number of cards on one node */
 	struct kind kind[TYPES_MAX];
 	unsigned kinds;
-	/* Nodes that have cards or whose description of their cards was rejected; owned. */
+	/* Nodes that have cards, and nodes whose description of cards was rejected; owned. */
 	const struct model_node **node;
 	size_t count;
 };

@@ -83,7 +83,7 @@ static bool still_fits(struct model *m, const struct gang_rank *member, const js
 	return false;
 }
 
-/* Searches room, in one search, for all of the gang's pods that have no room or whose reservation may be taken back. */
+/* Searches once for room for all of the gang's pods that have no room or whose reservation may be taken back. */
 static void place_together(struct model *m, struct gang_rank *member,
 			   const struct gang_counts *counts, struct gang_answer *ret)
 {

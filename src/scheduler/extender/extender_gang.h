@@ -12,7 +12,7 @@
 
 /* Why a pod may not use a node although it fits. %s is the gang for which the node is kept (backfill_reservation.h). */
 #define EXTENDER_RESERVED "is reserved for gang %.63s, which has waited long for room"
-/* Why a pod may not use a node whose room is kept for another pod, %s/%s: namespace and name (model_nominated_pod()). */
+/* Why a pod may not use a node whose room is kept for pod %s/%s (namespace and name; model_nominated_pod()). */
 #define EXTENDER_NOMINATED "is reserved for pod %.63s/%.128s, for which other pods are evicted"
 
 #define GANG_TEXT_MAX 512

@@ -97,8 +97,8 @@ static void sort_by_priority(struct model_pod **pod, size_t count)
 }
 
 /*
- * Ends, in the trial, the pods that kube-scheduler named. Collects in v->more the other pods that may end: those of lower
- * priority, and opportunistic pods unless the waiting pod is opportunistic too.
+ * Discharges from v->inventory the pods that kube-scheduler named. Collects in v->more the other pods that may end: those of
+ * lower priority, and opportunistic pods unless the waiting pod is opportunistic too.
  */
 static int discharge_named(const json_t *named, int32_t priority, bool is_opportunistic,
 			   struct victims *v)
@@ -129,8 +129,8 @@ static bool fits(struct model *m, const struct extender_call *call, const struct
 }
 
 /*
- * Ends further pods, in the trial, until the waiting pod fits. Then spares, from the last to the first, each further pod that
- * is not needed. False if the waiting pod does not fit even without all of them.
+ * Discharges further pods from v->inventory until the waiting pod fits. Then spares, from the last to the first, each further
+ * pod that need not end. False if the waiting pod would not fit even if all further pods ended.
  */
 static bool add_victims(struct model *m, const struct extender_call *call, struct victims *v)
 {

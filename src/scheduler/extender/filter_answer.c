@@ -93,7 +93,7 @@ int filter_answer_add_reason(struct filter_answer *a, const char *text, uint32_t
 /* The reasons as JSON strings, quoted once. */
 struct quoted {
 	char *text;
-	size_t *at; /* offset of each reason, and the end of the last */
+	size_t *at; /* offset of each reason, and the end of the last reason */
 };
 
 static int quote_words(const struct filter_answer *a, struct quoted *ret)

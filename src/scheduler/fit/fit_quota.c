@@ -69,8 +69,8 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	if (!quota_allows(&quota->left, &least))
 		quota->state = FIT_QUOTA_EXCEEDED;
 	/*
-	 * The cards decide, unless no amount depends on the card and even the upper bound `all` is within the quota. The bound
-	 * assumes that init containers share no card.
+	 * The pod is within the quota on any cards only if all its amounts are fixed and even their sum `all` is within the
+	 * quota. `all` is an upper bound, because init containers may share cards.
 	 */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
 		quota->state = FIT_QUOTA_DEPENDS_ON_CARD;

@@ -9,7 +9,7 @@
  *     gang.scheduling.koordinator.sh/name                            gang.scheduling.koordinator.sh/min-available
  *     kueue.x-k8s.io/pod-group-name                                  kueue.x-k8s.io/pod-group-total-count
  *
- * allot.dev/gang-size goes with every name and precedes other sizes. A Job's pods are a gang only with allot.dev/gang-size.
+ * allot.dev/gang-size goes with every name and overrides other sizes. A Job's pods are a gang only with allot.dev/gang-size.
  * Other objects, such as a PodGroup, are not read. Pure; thread-safe.
  */
 #pragma once

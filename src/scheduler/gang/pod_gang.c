@@ -52,7 +52,7 @@ enum gang_verdict gang_judge(const struct gang_counts *counts)
 
 /*
  * Whether member k might fit if it were placed first: a member placed before k may be in its way. A member that is like k
- * (is_like()) is not: the two would only swap places.
+ * (is_like()) is not in its way, because the two would only swap places.
  */
 static bool may_move_first(const struct gang_trial *trial, const struct gang_slot *order, size_t k)
 {

@@ -97,7 +97,7 @@ static bool add_card(const struct kube_card *from, const char *cordon, struct in
 	return inventory->use[i].mode && inventory->card[i].uuid && inventory->card[i].type;
 }
 
-/* Returns the mode that all cards have, so that checks need not compare each card's. NULL if modes differ. */
+/* Returns the mode that all cards have, so that checks need not compare the mode of each card. NULL if modes differ. */
 static const char *mode_of_all(const struct inventory *inventory)
 {
 	for (unsigned i = 1; i < inventory->count; i++)

@@ -9,7 +9,7 @@
 #include "scheduler/model/model_gang.h"
 
 /*
- * Searches room for at least `needed` pods. On success each pod with room gets a reservation, and the gang's other pods lose
+ * Finds room for at least `needed` pods. On success each pod with room gets a reservation, and the gang's other pods lose
  * theirs. Returns how many found room; if fewer than `needed`, nothing changes. Out of memory counts as no room.
  */
 size_t gang_room_reserve(struct model *model, struct gang *gang, const struct gang_rank *asker,

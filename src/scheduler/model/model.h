@@ -158,7 +158,7 @@ void model_eviction_failed(struct model *model, const char *uid);
 /*
  * Returns the next node whose annotation allot.dev/node-shut must be written, because the cooldown of one of its cards began
  * (cooldown.h): the card takes no opportunistic pods until it ends. The caller sets the annotation to `text`, or removes it if
- * `text` is NULL (no cooldown is left by now), and frees `text`. Returns 1, 0 after the last, or -ENOMEM. If the annotation
+ * `text` is NULL (no cooldown is left by now), and frees `text`. Returns 1, 0 if no node is left, or -ENOMEM. If the annotation
  * could not be written, call model_cooldown_retry().
  */
 struct model_cooldown {

@@ -89,7 +89,7 @@ static const struct inventory_shares *shares_of_pod(const struct opportunistic *
 
 /*
  * Marks victims in the list's order until the request fits. Then spares, from the last to the first, each victim that is not
- * needed. False if the request does not fit even without all pods of the list.
+ * needed. False if the request would not fit even if all pods of the list were evicted.
  */
 static bool choose(struct model *m, struct inventory *inventory, struct opportunistic *list,
 		   size_t count)
@@ -307,7 +307,7 @@ size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t 
 		struct model_pod *p = list[i].pod;
 		const bool is_over = has_victims(p) &&
 				     m->now_ns - p->room_kept_ns >= NOMINATION_MAX_NS;
-		/* A pod that has victims may need more of them, because an eviction was refused or others took the room. */
+		/* A pod that has victims may need more of them, because an eviction was refused or other pods took the room. */
 		if (needs_nomination(p) && !is_over)
 			count += displace(m, p, ret + count, most - count, !count, &waits);
 		if (!needs_nomination(p) || is_over || (!has_victims(p) && !waits))

@@ -253,9 +253,9 @@ void gang_set_candidates(struct gang_rank *member, json_t *names)
 			break;
 		}
 	/*
-	 * New candidate nodes permit a new search, unless they are the nodes of the failed search. That search tried pods
-	 * without a filter call of their own on the asking pod's nodes, and the first call for such a pod may name just these
-	 * nodes.
+	 * New candidate nodes permit a new search, unless they are the nodes of the failed search. That search used the asking
+	 * pod's nodes for each pod that had no filter call of its own yet. If such a pod's first call names the same nodes, a
+	 * new search would fail too.
 	 */
 	if (member->candidates || same != member->gang->failed_candidates)
 		member->gang->failed_at = 0;

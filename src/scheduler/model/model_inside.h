@@ -28,7 +28,7 @@ struct gang_rank;
 struct model_node {
 	struct string_map_entry entry; /* key: node name */
 	struct inventory inventory;    /* empty while the node does not exist */
-	uint64_t filtered_in; /* the last filter call with this node, numbered by model.filters */
+	uint64_t filtered_in; /* number (model.filters) of the last filter call with this node */
 	char *cards_error; /* why the description of the node's cards was rejected; NULL if it was accepted */
 	const struct model_pod *nominated_pod; /* the pod for which evictions make room here; NULL if none */
 	bool exists, is_listed;
@@ -116,7 +116,7 @@ struct model {
 	bool has_requeue_requests;
 	uint64_t now_ns;
 	int64_t wall_s; /* seconds since 1970, at now_ns; 0 if unknown */
-	/* do not evict opportunistic pods to make room, except for pods of higher priority */
+	/* opportunistic pods are evicted only to make room for pods of higher priority */
 	bool keeps_opportunistic;
 	bool has_cooldown;
 	struct fit fit;
