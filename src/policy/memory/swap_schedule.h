@@ -8,7 +8,7 @@
  *   served first, and no other may overtake it on a card that it needs, unless the first would not fit even if all others left.
  *   A queued tenant keeps all its cards from the tenants behind it, so no other tenant comes before it twice.
  * - Tenants leave to make room in this order: tenants without work for `idle_ns`, the longest idle first, then tenants whose
- *   turn is over, in the order in which they came in. Only tenants that hold memory on a card that is short are chosen. No
+ *   turn is over, in the order in which they came in. Only tenants that hold memory on a card without room are chosen. No
  *   tenant leaves unless all that leave make enough room. A tenant that did not leave when ordered, or does not answer, is
  *   skipped for `retry_ns`.
  * - A turn lasts so long that moving takes at most `move_part` of the time, by the measured cost of moves: slow moves and large
@@ -18,7 +18,7 @@
  * - A tenant that is out and needs nothing comes back when, for as long as a turn, its cards have had no queue and room for all
  *   such tenants. So it does not come back between two allocations of a tenant that still grows.
  * - No tenant returns before there is room for all of it. The room is reserved from the order on. The exception is a tenant for
- *   which there can never be room: it may try, and then gets the error.
+ *   which there can never be room: it returns, and its allocation then fails.
  *
  * So a tenant that needs room, and could have it, waits for a bounded time: for each tenant before it in the queue, at most one
  * turn of each tenant on the card, plus the moves.
@@ -93,7 +93,7 @@ struct swap_schedule_tenant {
 	uint64_t queued_ns;       /* the value of needs_since_ns when the tenant was let in */
 	/* since when other tenants take up the room that is reserved for its return; 0: there is room */
 	uint64_t lacks_since_ns;
-	/* since when no room for it seems possible; 0: room is possible */
+	/* since when the tenant would lack room even if all others left; 0: it would have room */
 	uint64_t never_since_ns;
 	bool ignored_order; /* did not leave when ordered: no other tenant may count on its memory */
 };

@@ -209,7 +209,7 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 }
 
 /*
- * Goes through the queue: lets tenants in that have room, and makes room for others. A tenant that must wait keeps its cards
+ * Goes through the queue: lets in tenants that have room, and makes room for others. A tenant that must wait keeps its cards
  * from the tenants behind it.
  */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
@@ -307,8 +307,8 @@ static void return_without_need(struct swap_schedule *r, const struct idle_memor
 }
 
 /*
- * Returns true if others took the room that is reserved for the tenant's return. True only after turn_min_ns, because the
- * figures may change, and never for a tenant that was let in to get an error.
+ * Returns true if other tenants took the room that is reserved for the tenant's return. True only after turn_min_ns, because
+ * the figures may change, and never for a tenant that was let in to get an error.
  */
 static bool has_lost_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
 			  uint64_t now_ns)

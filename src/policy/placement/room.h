@@ -60,13 +60,13 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 }
 
 /*
- * Returns how much room is lost, by the kinds' prices, if a card of `all` changes from `before` to `now`. Negative: room is
- * gained.
+ * Returns the value, by the kinds' prices, of the room that is lost if a card of `all` changes from `before` to `now`. Negative
+ * if room is gained.
  */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 
-/* Returns the card with one share of the request on it. */
+/* Returns the card as it would be with one share of the request on it. */
 struct place_card place_with_share(const struct place_card *card,
 				   const struct place_request *request);
 

@@ -111,8 +111,8 @@ static enum bind_step read_step_of(enum bind_step step)
 }
 
 /*
- * Whether the same step may succeed later. A server that has just started forbids everything until it has read its access
- * rules. A policy may forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
+ * Whether the failed step may succeed if repeated. A server that has just started forbids everything until it has read its
+ * access rules. A policy may forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
  */
 static bool is_transient(struct bind_job *job, const struct error *err)
 {

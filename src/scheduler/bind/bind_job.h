@@ -63,7 +63,7 @@ struct bind_job {
 /* Creates a job that fails at `until_ns` of the monotonic clock. Returns NULL if memory runs out. */
 struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
 			 uint64_t until_ns);
-/* Frees the job, and drops its call under way. `job` may be NULL; returns NULL. */
+/* Frees the job, and drops its API call if one is under way. `job` may be NULL; returns NULL. */
 struct bind_job *job_free(struct bind_job *job);
 
 void job_resume(struct bind_job *job);

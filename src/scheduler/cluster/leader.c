@@ -25,7 +25,7 @@ struct leader {
 	struct alarm check, give_up;
 	/*
 	 * The lease's version that the watch reported while `call` was under way; "" if none. Compared with the call's
-	 * result, to use the newer.
+	 * result, to use the newer of the two.
 	 */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* the state that the last call of `changed` reported */

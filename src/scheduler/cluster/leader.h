@@ -19,7 +19,7 @@ struct leader_terms {
 	struct election_terms election;
 	/*
 	 * Called when this replica begins or ceases to lead. When it ceases, the callback must stop all work that would
-	 * conflict with the next leader's. The call may be late: before each action ask leader_may_act().
+	 * conflict with the work of the next leader. The call may be late: before each action ask leader_may_act().
 	 */
 	void (*changed)(void *data, bool is_leader);
 	/* called at the end of leader_release(), even if it failed; may be NULL */

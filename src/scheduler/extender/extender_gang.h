@@ -20,7 +20,7 @@
 enum gang_filter_result {
 	GANG_FILTER_ALONE, /* treat the pod like one outside a gang */
 	GANG_FILTER_NODE,  /* accept `node` only; `text` is the reason for all other nodes */
-	/* accept no node; `text` is the reason for nodes that the pod fits, other nodes keep their own reasons */
+	/* accept no node; `text` is the reason for nodes that the pod fits; other nodes keep their own reasons */
 	GANG_FILTER_NO_ROOM,
 	GANG_FILTER_REJECT, /* accept no node; `text` is the reason for all */
 };
@@ -36,7 +36,7 @@ void extender_gang_filter(struct model *model, const struct extender_call *call,
 			  struct gang_answer *ret);
 
 /*
- * For bind: whether the pod may be bound to the node. 0; -EAGAIN: no room is reserved for the gang; -ESTALE: the pod's
+ * For bind: returns 0 if the pod may be bound to the node, -EAGAIN if no room is reserved for the gang, -ESTALE if the pod's
  * reservation is on another node.
  */
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,

@@ -102,7 +102,7 @@ static void charge_card(struct place_card *card, const struct place_need *need)
 	card->cores_used_mpct += need->cores_mpct;
 }
 
-/* Picks cards of `among` (bit i: card i) for a part, and charges them to `card`. False if the part does not fit. */
+/* Picks cards of `among` (bit i: card i) for a part, and charges the part to them in `card`. False if it does not fit. */
 typedef bool pick_fn(struct fit *fit, const struct inventory *inventory, unsigned part,
 		     struct place_card *card, uint64_t among);
 

@@ -34,7 +34,7 @@ static const char *find(const struct pod_metadata *s, const char *name)
 	return text ? text : json_string_value(json_object_get(s->labels, name));
 }
 
-/* Whether the text is short and has only characters of a label's value, so that it can be printed. */
+/* Whether the text is short and has only characters that a label's value may have, so that it can be printed. */
 static bool is_name(const char *text)
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

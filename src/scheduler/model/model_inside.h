@@ -2,7 +2,7 @@
  * The model's structures, for the model and the extender only.
  *
  *     nodes: name -> model_node   inventory, and a list of the pods that are charged to it
- *     pods:  uid  -> model_pod    the shares in its annotations and its reservation; at most one is charged
+ *     pods:  uid  -> model_pod    the shares in its annotations, and its reservation; at most one of the two is charged
  *     quotas: "namespace/name" -> model_quota, namespaces: namespace -> model_namespace    model_quota.c
  *     pending: pods that are not bound yet; only their shares can expire
  *     gangs: "namespace/name" -> gang   model_gang.h
