@@ -71,7 +71,7 @@ struct swap_schedule_observation {
 	double weight;       /* turns are proportional to this; 0 or less counts as 1 */
 	bool has_work;       /* work is in flight, or a thread waits to launch or for GPU memory */
 	bool is_out_by_user; /* a user ordered it out, so it needs no room */
-	bool has_refused;    /* the tenant could not leave when last ordered to */
+	bool has_refused;    /* the tenant could not leave when it was last ordered to leave */
 	bool is_short;       /* the tenant found too little room when it returned */
 	uint64_t moved_ns;   /* length of its last move; 0: none was measured */
 	uint64_t progress;   /* a counter that changes while its memory moves */
@@ -88,8 +88,8 @@ struct swap_schedule_tenant {
 	/* when it was ordered to leave or, if later, last made progress */
 	uint64_t leaves_since_ns;
 	bool is_granted; /* the last step granted wanted_bytes, and they are not taken yet */
-	uint64_t needs_since_ns;  /* since when it is in the queue; 0: it needs no room */
-	uint64_t spared_until_ns; /* it is not ordered to leave again before this time */
+	uint64_t needs_since_ns;  /* since when the tenant is queued; 0: it needs no room */
+	uint64_t spared_until_ns; /* the tenant is not ordered to leave again before this time */
 	uint64_t queued_ns;       /* the value of needs_since_ns when the tenant was let in */
 	/* since when other tenants take up the room that is reserved for its return; 0: there is room */
 	uint64_t lacks_since_ns;

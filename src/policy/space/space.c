@@ -8,8 +8,8 @@
 #define UNTRIED_MOST 0.1
 /* a member's speed is averaged over about the last second of its work while no other member ran */
 #define ALONE_FADE_NS 1e9
-#define ALONE_KNOWN_NS 200e6        /* time alone after which a speed is known */
-#define ALONE_ENOUGH_NS 2e9         /* after this time alone, nothing more is learned */
+#define ALONE_KNOWN_NS 200e6        /* once a member was alone this long, its speed is known */
+#define ALONE_ENOUGH_NS 2e9         /* once it was alone this long, nothing more is learned */
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
 /* a member whose share exceeds its guarantee by less than this fraction is not slowed */
 #define ABOVE 0.1

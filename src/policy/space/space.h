@@ -6,8 +6,8 @@
  *   reported  work that a member launched, counted by the lengths that its library predicts and reports (reported_work_ns)
  *   speed     reported work per nanosecond with work in flight while no other member works. It is learned only when the
  *             others are away or pause by themselves. No member is ever stopped to learn the speed of another.
- *   share     a member's part of the card while it had work or was held: the reported work that ended, divided by the work that
- *             would have ended alone
+ *   share     a member's part of the card while it had work, or a thread held at the gate: the reported work that ended,
+ *             divided by the work that would have ended alone
  *   below     a member is below if its share is measurably less than its guarantee. To know this, the member's speed and the
  *             lengths of its work must be known.
  *   pace      the most reported work that a member may begin per nanosecond, as a part of what it does alone on the whole card
@@ -48,7 +48,7 @@ struct mps_client_observation {
 	uint64_t untried_ns;
 	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
 	double busy_ns;       /* time with work in flight since the last poll */
-	double wanted_ns;     /* time since the last poll with work in flight, or a thread held */
+	double wanted_ns;     /* like busy_ns, but also counts time in which a thread was held */
 };
 
 /* Reported work that has ended, and how long it took. */
@@ -77,9 +77,10 @@ struct mps_client {
 	bool is_learned;
 	/* work that ended while no other member worked; decays, but not while others are present */
 	struct space_rate alone;
-	double alone_ns;          /* total time for which the member was measured alone */
-	bool has_ended_alone;     /* some work ended after the member became alone */
-	struct space_rate window; /* work that ended while the member had work or was held; fades */
+	double alone_ns;      /* total time for which the member was measured alone */
+	bool has_ended_alone; /* some work ended after the member became alone */
+	/* work that ended, and the time in which the member had work or a held thread; fades */
+	struct space_rate window;
 	double alone_pending_ns,
 		window_pending_ns; /* busy_ns and wanted_ns since the member's work last ended */
 	/* work that ended since the last poll, as the time that this work takes alone on the whole card */

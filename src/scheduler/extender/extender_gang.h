@@ -22,7 +22,7 @@ enum gang_filter_result {
 	GANG_FILTER_NODE,  /* accept `node` only; `text` is the reason for all other nodes */
 	/* accept no node; `text` is the reason for nodes that the pod fits; other nodes keep their own reasons */
 	GANG_FILTER_NO_ROOM,
-	GANG_FILTER_REJECT, /* accept no node; `text` is the reason for all */
+	GANG_FILTER_REJECT, /* accept no node; `text` is the reason for all nodes */
 };
 
 struct gang_answer {

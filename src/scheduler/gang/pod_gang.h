@@ -33,7 +33,7 @@ struct gang_counts {
 enum gang_verdict {
 	GANG_NONE,           /* no gang, because no pod names a size: each pod is placed alone */
 	GANG_INCOMPLETE,     /* too few pods exist */
-	GANG_PLACE_TOGETHER, /* search room for gang_count_to_place() pods at once */
+	GANG_PLACE_TOGETHER, /* search for room for gang_count_to_place() pods at once */
 	/* Room is reserved for enough pods; a further pod is placed alone. */
 	GANG_COMPLETE,
 	/*

@@ -29,7 +29,7 @@ struct inventory_use {
 
 struct inventory {
 	unsigned count;          /* at most PLACE_MAX_CARDS */
-	struct place_card *card; /* uuid and type are interned; owned, like the next pointers */
+	struct place_card *card; /* owned, as are use and score; uuid and type are interned */
 	struct inventory_use *use;
 	const char *mode; /* the mode of all cards; NULL if they differ or were not compared */
 	/*

@@ -37,11 +37,11 @@ struct gang {
 	uint64_t reserved_until_ns; /* when the gang's reservations expire; 0 if there are none */
 	/* when to make kube-scheduler try again the pods that have room but no bind call yet */
 	uint64_t retry_at_ns;
-	/* until when no room is searched, after a failure (gang_backoff_ns()); 0 if none */
+	/* after a failure: no search for room begins before this time (gang_backoff_ns()); 0: no pause */
 	uint64_t backoff_until_ns;
 	/*
 	 * since when there is no room for all pods (a search for a backfill reservation, and the reservation's end, restart
-	 * this time); 0: there is room, or room was never searched
+	 * this time); 0: there is room, or no search was made
 	 */
 	uint64_t no_room_since_ns;
 	/* The last search for room that failed. It would fail again until something changes. */
