@@ -248,7 +248,7 @@ static unsigned status_of(int r)
 	return r == -ENOENT ? 404 : r == -ENOMEM ? 500 : 503;
 }
 
-#define EXPLAIN_LEAST 100 /* an explanation counts as at least this many nodes */
+#define EXPLAIN_LEAST 100 /* the rate limit counts at least this many nodes per explanation */
 
 /*
  * Limits the rate of explanations: by default anyone may request them, and they run on the thread that places pods. False: *ret

@@ -17,7 +17,7 @@
 #define SIM_MAX_CARDS 16 /* with MIG instances, which the server numbers after the GPUs */
 /*
  * Beside the socket "<path>" the server makes a file "<path>.uvm". A program opens that file in cuInit, as a program of the
- * real driver opens /dev/nvidia-uvm. So whatever watches for opened device nodes detects simulated programs too.
+ * real driver opens /dev/nvidia-uvm. So programs that watch device nodes detect simulated programs too.
  */
 #define SIM_NODE_SUFFIX ".uvm"
 #define SIM_NODE_MAX 128      /* bytes for the path of that file, with its NUL */
@@ -110,7 +110,7 @@ struct sim_gate {
 	_Atomic uint32_t is_shut;
 };
 
-/* The direction of a copy. Of the copies of one process, one at a time runs in each direction. */
+/* The direction of a copy. A process runs at most one copy at a time in each direction. */
 enum sim_way {
 	SIM_WAY_NONE, /* not a copy */
 	SIM_WAY_IN,   /* from the host */
@@ -181,7 +181,7 @@ struct sim_card_info {
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
 	uint64_t nvlink_bytes_per_s; /* to a peer, for each link */
 	/*
-	 * Copies over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies to other cards over PCIe
+	 * Copies over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies over PCIe within a node
 	 * run at copy_bytes_per_s.
 	 */
 	uint64_t far_bytes_per_s;

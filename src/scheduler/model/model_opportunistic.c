@@ -27,8 +27,8 @@ struct eviction_scan {
 };
 
 /*
- * Lists the opportunistic pods on the card that may be evicted now. *ret_borrowed_pct: is raised by the compute (percent) that
- * all opportunistic pods borrow there, except those that model_is_leaving(). NULL if memory runs out.
+ * Lists the opportunistic pods on the card that may be evicted now. Adds to *ret_borrowed_pct the compute (percent) that all
+ * opportunistic pods of the card borrow, except pods that leave (model_is_leaving()). NULL if memory runs out.
  */
 static struct opportunistic *list_opportunistic(const struct model *m,
 						const struct model_node *node, const char *card,
@@ -93,7 +93,7 @@ static void check_card(struct eviction_scan *l, struct model_node *node, unsigne
 		return;
 	const size_t victims = opportunistic_choose(list, count, shortfall_pct);
 	if (!victims || (l->count && victims > l->most - l->count))
-		return; /* the next call may name all of the card's victims at once */
+		return; /* no room for all of the card's victims: leave them to the next call */
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].is_victim)
 			add_eviction(l, card->uuid, &seen, list[k].pod);

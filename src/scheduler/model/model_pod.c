@@ -31,7 +31,7 @@ void model_suspend_charge(struct model_pod *pod)
 	pod->charged = NULL;
 }
 
-/* Charges the reservation, or else the shares in the annotations, which may be of an earlier attempt. */
+/* Charges the reservation or, without one, the annotations' shares, perhaps left by an earlier attempt to place the pod. */
 void model_restore_charge(struct model_pod *pod)
 {
 	struct model_allocation *allocation = pod->reserved.node ? &pod->reserved : &pod->annotated;
@@ -155,8 +155,8 @@ static const char *shares_annotation(const struct kube_pod *from)
 }
 
 /*
- * Returns false if the annotations of shares must be forged: the pod requests no GPU, and anyone can write annotations. If the
- * request cannot be read, the annotations are believed.
+ * Returns false if the annotations of shares are certainly forged: the pod requests no GPU, and anyone can write annotations.
+ * If the request cannot be read, the annotations are believed.
  */
 static bool may_have_shares(const struct model *m, const struct kube_pod *from)
 {
@@ -262,8 +262,8 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 	int r = text ? read_annotated(m, from, text, &annotated, err) : 0;
 	int unread = r;
 	/*
-	 * A bound pod has cards even if its annotation cannot be read: assign no card of its node. (A pod that is not bound
-	 * gets new annotations at the next attempt.)
+	 * A bound pod has cards even if its annotation cannot be read, so assign none of its node's cards to other pods. (A pod
+	 * that is not bound gets new annotations at the next attempt.)
 	 */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown_allocation(m, pod_node(from), &annotated, err);

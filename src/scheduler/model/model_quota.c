@@ -103,7 +103,7 @@ static struct model_quota *new_quota(struct model *m, const char *in, const char
 	return quota;
 }
 
-/* Reads the quota's key, "namespace/name". *ret_in is the namespace, a string of `object`. */
+/* Reads the quota's key, "namespace/name". *ret_in: the namespace; `object` owns the string. */
 static int read_key(const json_t *object, char key[KEY_MAX], const char **ret_in)
 {
 	const json_t *meta = json_object_get(object, "metadata");

@@ -2,8 +2,8 @@
  * Counts requests, and the cluster's room for them, for the policy "fragmentation" (policy/placement/room.h). A kind is a class
  * of equal requests.
  *
- *     room      per node: how many requests of each kind its cards would serve; counted again when what is charged to the
- *               cards changes, and for each new kind
+ *     room      per node: how many requests of each kind the node's cards would serve; counted again when the charges to
+ *               the cards change, and for each new kind
  *     total[k]  the room for requests of kind k on all nodes; the price of the kind is derived from it
  *
  * Counting requests is cheap; rooms are counted only when a pod is placed by this policy.
@@ -146,7 +146,7 @@ static void count_kind(const struct place_histogram *kinds, unsigned k,
 }
 
 /*
- * Counts the node's room: for all kinds if what is charged to the cards has changed, otherwise only for the new kinds. Adds the
+ * Counts the node's room: for all kinds if the charges to the cards have changed, otherwise only for the new kinds. Adds the
  * change to the totals of all nodes. False if memory runs out.
  */
 static bool count_room(struct model_room *room, struct model_node *node)
@@ -265,8 +265,8 @@ static bool find_cheapest_card(struct trial *l, const struct place_request *shar
 }
 
 /*
- * Places the part's shares on different cards, and adds their loss to l->loss. False if the cards do not suffice. `card` and
- * `tally` are l->card and l->tally, writable.
+ * Places the shares of one part of the request on different cards, and adds their loss to l->loss. False if the cards do not
+ * suffice. `card` and `tally` are l->card and l->tally, writable.
  */
 static bool place_part(struct trial *l, const struct place_request *share, struct place_card *card,
 		       struct place_tally *tally)

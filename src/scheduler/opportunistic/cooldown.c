@@ -31,9 +31,7 @@ static uint64_t to_monotonic_ns(int64_t until_s, struct cooldown_now now)
 static void cooldown(struct use_card *card, const struct kube_cooldown *entry,
 		     struct cooldown_now now)
 {
-	/*
-	 * An entry counts until FORGIVE_S after its cooldown's end, because its rounds lengthen the next cooldown until then.
-	 */
+	/* Keep the entry for FORGIVE_S after its cooldown: until then its number of rounds lengthens the next cooldown. */
 	if (entry->until_s < now.wall_s && now.wall_s - entry->until_s >= FORGIVE_S)
 		return;
 	uint64_t until_ns = to_monotonic_ns(entry->until_s, now);

@@ -97,7 +97,7 @@ void aggregate_free(struct aggregate *l)
 
 /* ---- the nodes that a view shows ---- */
 
-/* Caches whether the last namespace contains `part`: pods of one namespace often follow each other. */
+/* Caches whether the namespace that was checked last contains `part`: pods of one namespace often follow each other. */
 struct spaces {
 	const char *part, *last;
 	bool is_last_of;

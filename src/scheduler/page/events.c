@@ -74,8 +74,8 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 }
 
 /*
- * Returns false if the reader got no event, because the last one is still being sent or memory ran out. The next event then has
- * all changes.
+ * Returns false if the reader got no event, because the previous event is still being sent or memory ran out. The next event
+ * then has all changes.
  */
 static bool send_to_one(const struct page_cluster *c, struct reader *r)
 {

@@ -10,7 +10,7 @@
 
 /* A reason that was not requested for this long is not computed: a page that shows the pod asks more often. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
-#define NODES_LEAST 100 /* an explanation counts as at least this many nodes */
+#define NODES_LEAST 100 /* the rate limit counts at least this many nodes per explanation */
 
 struct reason {
 	char *uid;  /* owned; NULL if the entry is free */

@@ -116,7 +116,7 @@ static int add_policy(const char *word, struct request *request, struct place_re
 }
 
 /*
- * Sets the evaluators that the policy's words name, in their order; "spread" if there is none ("mutex" alone). If all these
+ * Sets the evaluators that the policy's words name, in their order; "spread" if the only word is "mutex". If all these
  * evaluators rank cards equally, the least fragmented cards come first.
  */
 static int read_gpu_policy(const char *text, struct request *request, struct place_request *place,

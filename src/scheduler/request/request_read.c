@@ -159,8 +159,8 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (!r_hami || !r_vcuda)
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
 	/*
-	 * A container that requests whole cards makes its pod not opportunistic, because whole cards are not shared. So do
-	 * gpu-manager's units, because the kubelet has no more units than can be guaranteed.
+	 * A pod that requests whole cards or gpu-manager's units is not opportunistic. Whole cards are not shared, and the
+	 * kubelet has no more units than can be guaranteed.
 	 */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_opportunistic = false;

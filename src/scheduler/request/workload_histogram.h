@@ -23,7 +23,7 @@ struct histogram {
 	double unit;
 	const char **words[PLACE_KINDS_MAX];
 	/*
-	 * digests of kinds that came once while `kinds` was full; a kind that comes again replaces the one with the lowest
+	 * digests of kinds that came once while `kinds` was full; a kind that comes again replaces the kind with the lowest
 	 * count
 	 */
 	uint64_t once[HISTOGRAM_ONCE];

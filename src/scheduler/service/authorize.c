@@ -163,7 +163,7 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 
 /*
  * Checks the certificate, unless an earlier check of this connection succeeded: a check is slow, and kube-scheduler keeps
- * connections open. The earlier check counts for KNOWN_NS, because the certificate may expire.
+ * connections open. The earlier check counts only for KNOWN_NS, because the certificate may expire.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)

@@ -20,7 +20,7 @@ struct metrics {
 		uint64_t good, refused, failed;
 		uint64_t spent_ns; /* time that the main thread spent on these requests */
 	} verb[VERB_COUNT];
-	/* numbers of pods that the webhook denied, and let in with changes */
+	/* numbers of pods: denied by the webhook; admitted with changes */
 	uint64_t denied, changed;
 };
 

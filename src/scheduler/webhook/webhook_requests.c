@@ -311,8 +311,8 @@ static int64_t gpus_of(const struct webhook_container *c)
 }
 
 /*
- * Returns the pod's largest sum at any one time, as Kubernetes counts it (KEP-753): all sidecars and main containers together,
- * or one init container with the sidecars that started before it.
+ * Returns the largest sum of of() over containers that run at the same time, as Kubernetes counts it (KEP-753): all sidecars
+ * and main containers together, or one init container with the sidecars that started before it.
  */
 static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
 {

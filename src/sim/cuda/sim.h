@@ -80,7 +80,7 @@ struct CUctx_st {
 	uint32_t peers; /* bit i: this context may access the memory of device i */
 	size_t limits[16];
 	uint32_t sms; /* number of SMs that the context may use */
-	/* id of the memory block for the part of all threads' stacks above STACK_BYTES each (context.c); 0: none */
+	/* id of the memory block for stacks: the bytes of each thread beyond STACK_BYTES (context.c); 0: none */
 	uint32_t stack_block;
 };
 

@@ -28,7 +28,7 @@ uint64_t sim_space_limit(CUcontext ctx)
 	return (uint64_t)ctx->sms * ALL / (uint64_t)sim_context_device(ctx)->info.sms;
 }
 
-/* Returns how many of the threads that keep an SM busy (info->busy_threads) a block of `threads` provides. */
+/* Returns how many threads a block counts as: at most info->busy_threads, which keep a whole SM busy. */
 static uint64_t busy_threads(const struct sim_card_info *info, uint64_t threads)
 {
 	return SIM_MIN(threads, info->busy_threads);
@@ -43,7 +43,7 @@ static uint64_t part_of(const struct sim_card_info *info, const struct sim_step 
 	return SIM_MAX(SIM_MIN(busy, full) * ALL / full, 1);
 }
 
-/* Returns how long the SM with the most blocks works; 1 is the time of an SM that is not full. */
+/* Returns how long the SM with the most blocks works, at least 1: the time of an SM that is not full. */
 static double sm_length(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
 {
 	uint64_t most = (step->blocks - 1) / sms + 1;
@@ -54,8 +54,9 @@ static double sm_length(const struct sim_card_info *info, const struct sim_step 
 }
 
 /*
- * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200 (2026-11-23). A kernel that fits at
- * once takes the time of the SM with the most blocks. A larger kernel takes the waves that its blocks need, plus TAIL_WAVES.
+ * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200 (2026-11-23). If all blocks fit on
+ * the GPU at once, the SM with the most blocks sets the time. Otherwise the time is as many waves as the blocks need, plus
+ * TAIL_WAVES.
  */
 static double slowdown(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
 {

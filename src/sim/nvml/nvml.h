@@ -43,7 +43,7 @@ uint32_t nvml_devices(void);
 nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
 /*
  * Returns the GPU's present state, followed by its processes; the caller frees it. On failure returns NULL and sets
- * *ret_result, to GPU_IS_LOST if the GPU fell off the bus.
+ * *ret_result; GPU_IS_LOST means that the GPU fell off the bus.
  */
 struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
 

@@ -11,11 +11,11 @@ struct engine_stream;
 
 /* Runs everything of proc that takes no time, until the head of each stream takes time or waits. */
 void engine_run_untimed_proc(struct engine *e, struct engine_proc *proc);
-/* Does the same for all processes, until no more events happen. */
+/* As engine_run_untimed_proc(), for all processes, until no more events happen. */
 void engine_run_untimed(struct engine *e);
 /*
- * Removes the op at the head of s, gives its notice (HOST and SPIN gave it when reached), and completes the event that it
- * records.
+ * Removes the op at the head of s, and completes the event that the op records. Calls op_notice() if the op asks for a notice
+ * of its end. (HOST and SPIN have a notice only when they are reached.)
  */
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
 /* Chooses another process to run if the current one has no work. Call when a process has gained or lost work. */

@@ -57,7 +57,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	s->proc->completed += op->launches;
 	if (op->kind == ENGINE_RECORD)
 		complete_event(e, op->event, op->event_no);
-	/* Drop this reference last, because it may keep the event alive. */
+	/* Drop the op's reference after complete_event(), because it may be the event's last reference. */
 	if (op->event)
 		event_unref(e, op->event);
 	if (op->notify && tell_end)

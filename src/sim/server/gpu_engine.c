@@ -368,7 +368,7 @@ static uint64_t completion_bound(const struct engine *e, const struct engine_str
 	return e->now_ns + (cum_ns > s->done_ns ? cum_ns - s->done_ns : 0);
 }
 
-/* As completion_bound(), but ENGINE_NEVER while the host must act first, and not before `change` (engine_next_change()). */
+/* As completion_bound(), but at least `change` (engine_next_change()), and ENGINE_NEVER while the host must act first. */
 static uint64_t next_completion(const struct engine *e, const struct engine_stream *s,
 				uint64_t cum_ns, uint64_t change)
 {

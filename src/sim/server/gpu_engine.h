@@ -159,7 +159,7 @@ static inline void engine_proc_set_group(struct engine_proc *proc, uint64_t grou
 {
 	proc->group = group;
 }
-/* Limits the process's work to `part` of the card's SMs, out of ENGINE_ALL, not 0. */
+/* Limits the process's work to part / ENGINE_ALL of the card's SMs. `part` must not be 0. */
 static inline void engine_proc_set_limit(struct engine_proc *proc, uint32_t part)
 {
 	proc->limit = part < ENGINE_ALL ? part : ENGINE_ALL;

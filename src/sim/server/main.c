@@ -176,7 +176,8 @@ static int parse(struct options *o, int argc, char **argv)
 }
 
 /*
- * Forks. Returns in the background process a pipe end (or -errno), to which a line must be written when the server has started.
+ * Forks, and returns only in the new background process: the pipe end to which ready() must write a line. The parent process
+ * waits for that line, then exits. Returns -errno if there is no new process.
  */
 static int to_background(void)
 {

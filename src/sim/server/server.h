@@ -44,8 +44,8 @@ struct hold {
 };
 
 /*
- * An exported descriptor is the write end of a pipe; this is the read end. The pipe hangs up when all copies of the write end
- * are closed.
+ * An exported descriptor is the write end of a pipe. struct export has the read end, which hangs up when all copies
+ * of the write end are closed.
  */
 struct export
 {

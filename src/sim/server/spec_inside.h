@@ -30,6 +30,6 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec);
 int spec_set_mig(const struct spec_at *at, struct spec_card *card, const char *value);
 int spec_finish_mig(const struct spec_at *at, struct spec *spec);
 
-/* Makes the same UUID each time from seed and index: sets uuid_bytes, and uuid with `prefix`. */
+/* Sets uuid_bytes, and uuid (with `prefix`), to a UUID that depends only on seed and index. */
 void spec_make_uuid(struct sim_card_info *info, const char *prefix, const char *seed,
 		    uint32_t index);

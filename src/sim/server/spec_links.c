@@ -6,7 +6,7 @@
 #include "sim/server/spec.h"
 #include "sim/server/spec_inside.h"
 
-#define LINKS_BY_DEFAULT 0xff /* the peer has no given number; divide_links() sets it */
+#define LINKS_BY_DEFAULT 0xff /* no number given for this peer; divide_links() sets it */
 
 /* Parses "switch:12": all links go to NVSwitches, which connect the GPU to all others that say so. */
 static int set_switch(const struct spec_at *at, struct spec_card *card, const char *value)

@@ -455,7 +455,7 @@ void work_client_gone(struct server *s, struct client *c)
 		if (c->procs[i])
 			engine_proc_free(&s->engine, c->procs[i]);
 	memset(c->procs, 0, sizeof(c->procs));
-	/* A watched event that another client holds too outlives c, so its waiters must not point to c. */
+	/* A watched event outlives c if another client holds it too, so its waiters must not point to c. */
 	for (struct event *ev = s->watched_events; ev; ev = ev->next_watched)
 		for (struct waiter *w = ev->waiters; w; w = w->next)
 			if (w->client == c)

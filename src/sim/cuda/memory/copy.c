@@ -60,7 +60,7 @@ static enum sim_way way_of(bool to_card, bool from_card)
 	return !to_card ? SIM_WAY_OUT : from_card ? SIM_WAY_WITHIN : SIM_WAY_IN;
 }
 
-/* A copy between two GPUs takes the time of their link. Any other copy takes the time of the stream's GPU. */
+/* A copy between two GPUs runs at the rate of their link, any other copy at the rates of the stream's GPU. */
 static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, uint64_t bytes)
 {
 	const struct sim_device *from = device_of(src), *to = device_of(dst);

@@ -114,7 +114,7 @@ static bool is_alike(const struct sim_step *a, const struct sim_step *b)
 	       a->threads == b->threads;
 }
 
-/* Returns the steps of a graph, with steps that are alike joined. NULL if out of memory. */
+/* Returns the graph's steps; adjacent steps that are alike become one step. NULL if out of memory. */
 static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 {
 	struct sim_step *steps = calloc(graph->count + 1, sizeof(*steps));

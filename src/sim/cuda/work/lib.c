@@ -114,8 +114,8 @@ static void in_fork_child(void)
 }
 
 /*
- * Opens the server's file SIM_NODE_SUFFIX (wire.h), as the real driver opens its device node. So whatever watches for opened
- * device nodes detects this process.
+ * Opens the server's file SIM_NODE_SUFFIX (wire.h), as the real driver opens its device node. So programs that watch device
+ * nodes detect this process.
  */
 static void open_node(const char *socket_path)
 {
