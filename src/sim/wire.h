@@ -47,14 +47,14 @@ enum sim_request {
 	/* arg: name, 1 if NVML shall never count the block for the client -> val: block, bytes, card */
 	SIM_MEM_OPEN,
 	/*
-	 * [one-way] card, id: stream, arg: context, enum sim_stream_flags, the part of the SMs that the process may use in
-	 * millionths (0: unchanged)
+	 * [one-way] card, id: stream, arg: context, enum sim_stream_flags, the part (millionths; 0: unchanged) of the SMs that
+	 * the process may use
 	 */
 	SIM_STREAM_NEW,
 	SIM_STREAM_FREE, /* [one-way] id: stream */
 	/*
-	 * [one-way] id: stream, arg: ns on an idle card, number of launches, the part of the SMs that the work takes in
-	 * millionths, enum sim_way
+	 * [one-way] id: stream, arg: ns on an idle card, number of launches, the part (millionths) of the SMs that the work
+	 * takes, enum sim_way
 	 */
 	SIM_WORK,
 	/* [one-way] id: stream, arg: cookie; SIM_NOTE_HOST follows when the stream reaches this */

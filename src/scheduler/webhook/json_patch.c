@@ -44,7 +44,7 @@ static void note(struct json_patch *patch, const char *operation, const char *pa
 		patch->has_failed = true;
 }
 
-/* Records a copy: later changes inside the value are operations of their own. */
+/* Records a copy of the value, because later changes inside the value are operations of their own. */
 static void note_copy(struct json_patch *patch, const char *path, const char *name, json_t *value)
 {
 	json_t *copy = json_deep_copy(value);

@@ -136,7 +136,7 @@ static void put(struct webhook_work *w, struct webhook_container *c, enum webhoo
 	c->value[resource] = value;
 }
 
-/* Converts a value that is too large for its unit, so must have been meant in bytes. Adds a warning. */
+/* Converts a value that is too large for its unit: it must have been meant in bytes. Adds a warning. */
 static void convert_bytes(struct webhook_work *w, struct webhook_container *c,
 			  enum webhook_resource resource)
 {

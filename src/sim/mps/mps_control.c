@@ -36,7 +36,7 @@ struct server {
 static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
-static int64_t away_until_ms; /* clients are refused until then, after a server's end */
+static int64_t away_until_ms; /* until then, clients are refused because a server has ended */
 static int connection = -1;   /* the connection that is served now, or -1 */
 /* how many clients are still to be refused; set by "sim_refuse N" */
 static long refusals;

@@ -59,7 +59,7 @@ static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
 	return NVML_SUCCESS;
 }
 
-/* No graphics and MPS processes are simulated. */
+/* Neither graphics processes nor MPS processes are simulated. */
 #define NO_PROCESSES(symbol, type) \
 	nvmlReturn_t symbol(nvmlDevice_t device, unsigned int *count, type *infos) \
 	{ \

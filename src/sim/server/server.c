@@ -15,7 +15,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* A server with linger_ns ends if no client has come for this long. */
+/* A server with linger_ns ends if no client comes within this time after its start. */
 #define FIRST_CLIENT_NS 30000000000ull
 #define CLOCK_OFF_NS 1000000000ull /* a client whose clock differs by more is clock_off */
 

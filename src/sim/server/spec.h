@@ -13,8 +13,8 @@
  *
  * Topology: `numa = N`. `pcie = B/S/...` gives the number of the host bridge and of each PCIe switch below it: two GPUs with
  * 0/1 share a switch, 0/1 and 0/2 share only a host bridge. `nvlink = 1:2, 3` gives two links to GPU 1 and the remaining links
- * to GPU 3; both ends must name each other. `nvlink = switch:12` gives twelve links to NVSwitches, which connect all GPUs that
- * say so.
+ * to GPU 3; both ends must name each other. `nvlink = switch:12` gives twelve links to NVSwitches, which connect all GPUs with
+ * `nvlink = switch`.
  *
  * Copies between GPUs, in bytes per second: `nvlink_bytes_s` for each link between the two. Without links the rate is
  * `copy_bytes_s`, as to the host, or `far_bytes_s` between NUMA nodes (default: half of `copy_bytes_s`, a guess; the layouts

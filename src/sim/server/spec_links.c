@@ -8,7 +8,7 @@
 
 #define LINKS_BY_DEFAULT 0xff /* no number given for this peer; divide_links() sets it */
 
-/* Parses "switch:12": all links go to NVSwitches, which connect the GPU to all others that say so. */
+/* Parses "switch:12": all links go to NVSwitches, which connect the GPU to all other GPUs with "switch". */
 static int set_switch(const struct spec_at *at, struct spec_card *card, const char *value)
 {
 	char *end;

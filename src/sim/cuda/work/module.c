@@ -210,7 +210,7 @@ static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, con
 
 	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
-	/* Each call returns a new address, because no program depends on the variable's contents. */
+	/* Each call may return a new address, because no program depends on the variable's contents. */
 	pthread_mutex_lock(&sim.lock);
 	CUresult r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
 	pthread_mutex_unlock(&sim.lock);
