@@ -259,7 +259,7 @@ users:
             self.url + path + query, method=method, data=data,
             headers={"Authorization": f"Bearer {token}", "Content-Type": kind, "Accept": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+            with urllib.request.urlopen(request, timeout=120, context=context) as answer:
                 return answer.read()
         except urllib.error.HTTPError as error:
             raise ApiError(error.code, error.read().decode(errors="replace")) from error

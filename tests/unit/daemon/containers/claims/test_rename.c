@@ -102,7 +102,7 @@ static void test_leases_are_renamed(void **state)
 	client_register(f, client_connect(claim->tenant), 0, &c);
 	assert_string_equal(c.control->tenant_name, "b");
 	assert_int_equal(arbitration_watch_spans(a, true), 0);
-	c.report->slot[c.reply.slot].device[0].busy = 1;
+	c.report->slot[c.reply.slot].device[0].waiting = 1; /* a launch that wants the lease */
 	fixture_until(f, arbitration_spans(a, 0, clock_now_ns(), span, &since) > 0);
 	assert_string_equal(span[0].tenant, "b");
 	arbitration_watch_spans(a, false);

@@ -187,7 +187,7 @@ static void test_whole_cards_alone(void **state)
 	node->config.is_kube_share = false;
 	refused((struct vcuda_request){ .cores = 30, .units = 4, .cards = 1 }, EINVAL,
 		"the container asks for 30 hundredths of a GPU on 1 GPU: must be 100 for each GPU while kube_share is off");
-	refused((struct vcuda_request){ .cores = 100, .units = 4, .cards = 2 }, EINVAL, "of 2 GPUs");
+	refused((struct vcuda_request){ .cores = 100, .units = 4, .cards = 2 }, EINVAL, "on 2 GPUs");
 	assert_int_equal(make((struct vcuda_request){ .cores = 200, .units = 4, .cards = 2 }), 0);
 }
 
