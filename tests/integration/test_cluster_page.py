@@ -312,7 +312,7 @@ def test_a_token_is_needed(page):
 
 
 def test_bad_queries_are_refused(page):
-    for view, why in (("node=A", "node: 'A': must be of a-z"), ("order=size", "order: 'size': must be name, memory"),
+    for view, why in (("node=A", "node: 'A': must be made of a-z"), ("order=size", "order: 'size': must be name, memory"),
                       ("nodes_from=x", "nodes_from: 'x': must be 0 to 20000"), ("open=%0a", "open: '?': must be made of a-z")):
         for path in ("/api/state", "/events"):
             status, _, text = page.ask(f"{path}?{view}")
