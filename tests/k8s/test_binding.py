@@ -185,7 +185,7 @@ def test_changed_annotation_is_an_error(node, proxy):
     node.cluster.patch("/api/v1/namespaces/default/pods/changed", {"annotations": {TO_ALLOCATE: "GPU-b,NVIDIA,1,2:;"}})
     proxy.accept()
     answer = node.read_line()
-    assert answer.startswith("error ") and "GPU-b,NVIDIA,1,2:;" in answer and "container 0 got its GPUs" in answer
+    assert answer.startswith("error ") and "GPU-b,NVIDIA,1,2:;" in answer and "container 1 got its GPUs" in answer
     assert node.annotations("changed")[PHASE] == "allocating"
 
 
