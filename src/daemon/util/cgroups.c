@@ -10,26 +10,11 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "daemon/util/procfs.h"
 
 #define V1_TRIES 25 /* the most writes that one call of write_frozen() makes */
 
 /* ---- mounts ---- */
-
-/* Decodes a path of mountinfo: "\ooo" is an octal escape for space, tab, newline or backslash (proc(5)). */
-static void unescape(char *text)
-{
-	char *to = text;
-	for (char *from = text; *from; to++) {
-		unsigned code;
-		if (from[0] == '\\' && sscanf(from + 1, "%3o", &code) == 1) {
-			*to = (char)code;
-			from += 4;
-		} else {
-			*to = *from++;
-		}
-	}
-	*to = '\0';
-}
 
 static void set_hierarchy(struct cgroups_hierarchy *h, const char *mount, const char *root)
 {
@@ -37,8 +22,8 @@ static void set_hierarchy(struct cgroups_hierarchy *h, const char *mount, const 
 		return;
 	strcpy(h->mount, mount);
 	strcpy(h->root, strcmp(root, "/") != 0 ? root : "");
-	unescape(h->mount);
-	unescape(h->root);
+	procfs_unescape(h->mount);
+	procfs_unescape(h->root);
 }
 
 /* A line of mountinfo (proc(5)): "id parent major:minor root mount options [tags] - type source super-options". */

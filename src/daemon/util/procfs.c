@@ -103,6 +103,21 @@ int procfs_start_time(int pid, uint64_t *ret_ticks)
 	return 0;
 }
 
+void procfs_unescape(char *text)
+{
+	char *to = text;
+	for (char *from = text; *from; to++) {
+		unsigned code;
+		if (from[0] == '\\' && sscanf(from + 1, "%3o", &code) == 1) {
+			*to = (char)code;
+			from += 4;
+		} else {
+			*to = *from++;
+		}
+	}
+	*to = '\0';
+}
+
 int procfs_open_process(int pid, uint64_t start_time, int *ret_pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };

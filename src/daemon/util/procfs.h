@@ -22,6 +22,9 @@ int procfs_start_time(int pid, uint64_t *ret_ticks);
  */
 int procfs_open_process(int pid, uint64_t start_time, int *ret_pidfd);
 
+/* Decodes a path of mountinfo in place: "\ooo" is an octal escape for space, tab, newline or backslash (proc(5)). */
+void procfs_unescape(char *text);
+
 /* Returns the parent's pid; 0 if the process has no parent or is gone. */
 int procfs_parent(int pid);
 

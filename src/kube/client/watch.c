@@ -141,8 +141,9 @@ static void listed(void *data, const struct kube_answer *answer)
 	}
 	w->is_telling = true;
 	deliver_page(w, answer->object);
-	if (answer->bytes < KUBE_BODY_MAX / 4 && w->page_objects * 2 <= PAGE_OBJECTS)
-		w->page_objects *= 2;
+	if (answer->bytes < KUBE_BODY_MAX / 4)
+		w->page_objects = w->page_objects * 2 < PAGE_OBJECTS ? w->page_objects * 2
+								     : PAGE_OBJECTS;
 	const char *next = meta_text(answer->object, "continue");
 	set_text(&w->page, next && *next ? next : NULL);
 	if (!w->page)

@@ -244,7 +244,9 @@ static void look_for_silence(void *data, uint32_t events)
 	uint64_t asked_ns = atomic_load(&w->asked_ns), now_ns = clock_now_ns();
 	struct card *card = &w->node->card[atomic_load(&w->asked_card)];
 	struct health_time now = time_now();
-	if (asked_ns && now_ns > asked_ns && now_ns - asked_ns >= SILENT_NS &&
+	/* If another call has begun since the first load, `card` may be that call's. */
+	bool is_same = atomic_load(&w->asked_ns) == asked_ns;
+	if (is_same && asked_ns && now_ns > asked_ns && now_ns - asked_ns >= SILENT_NS &&
 	    health_note_answer(&card->health, HEALTH_SILENT, &now))
 		changed(w->node, card);
 	note_bad(w);

@@ -65,10 +65,11 @@ static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 	if (r != NVML_SUCCESS)
 		return gpu_nvml_fail(err, "nvmlDeviceGetMigDeviceHandleByIndex", r);
 	r = gpu->mig_gpu_instance(d.handle, &d.gpu_instance);
-	if (r == NVML_SUCCESS)
-		r = gpu->mig_compute_instance(d.handle, &d.compute_instance);
 	if (r != NVML_SUCCESS)
 		return gpu_nvml_fail(err, "nvmlDeviceGetGpuInstanceId", r);
+	r = gpu->mig_compute_instance(d.handle, &d.compute_instance);
+	if (r != NVML_SUCCESS)
+		return gpu_nvml_fail(err, "nvmlDeviceGetComputeInstanceId", r);
 	*ret = d;
 	return 1;
 }

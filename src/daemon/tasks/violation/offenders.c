@@ -138,8 +138,8 @@ static void terminate(struct suspect *s)
 	s->violations->figures.told_to_end++;
 	offenders_note(s, "told_to_end");
 	log_warning_of(s->log_key,
-		       "tenant '%s': process %d (%s) bypasses the library, and is sent SIGTERM",
-		       s->tenant, s->pid, s->name);
+		       "tenant '%s': process %d (%s) is sent SIGTERM for a violation (%s)",
+		       s->tenant, s->pid, s->name, violation_reason_name(s->reason));
 }
 
 static void end(struct suspect *s)

@@ -73,6 +73,8 @@ static bool names_tenants_dir(const char *line, const char *id, char ret_point[M
 	char root[MOUNT_POINT_MAX];
 	if (sscanf(line, "%*s %*s %*s %511s %511s", root, ret_point) != 2)
 		return false;
+	procfs_unescape(root);
+	procfs_unescape(ret_point);
 	char *last = strrchr(root, '/');
 	return last && !strcmp(last + 1, id);
 }

@@ -291,10 +291,9 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 		if (is_settings && !is_admin)
 			return error_set(
 				err, EPERM,
-				"process %d (%s) of tenant '%.63s' bypasses the library and is "
-				"frozen for that: only root and members of group allot may let it "
-				"go on",
-				s->pid, s->name, tenant);
+				"process %d (%s) of tenant '%.63s' is frozen for a violation (%s): "
+				"only root and members of group allot may let it go on",
+				s->pid, s->name, tenant, violation_reason_name(s->reason));
 		int r = offenders_resume(s, err);
 		failed = r < 0 ? r : failed;
 		s->is_pardoned = true;

@@ -83,6 +83,13 @@ static void test_open_process_without_a_descriptor(void **state)
 	assert_int_equal(pidfd, -1);
 }
 
+static void test_unescape(void **state)
+{
+	char text[] = "/a\\040b\\134\\011/c\\";
+	procfs_unescape(text);
+	assert_string_equal(text, "/a b\\\t/c\\");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -92,6 +99,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_open_zombie, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_open_process_without_a_descriptor, setup,
 						teardown),
+		cmocka_unit_test(test_unescape),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
