@@ -163,7 +163,8 @@ static int note_command(const struct session *session, const json_t *request, st
 	if (r < 0 || !session->peer->confirmed || !peer_is_alive(session->peer))
 		return error_set(
 			err, ESRCH,
-			"\"command\": process %d, which sent this request, has ended: the process that runs the command must send the request",
+			"\"command\": process %d has ended, or another process sent the request: "
+			"the process that starts the command must connect and send the request",
 			session->pid);
 	tenant->command_pid = session->pid;
 	tenant->command_start = start_time;

@@ -159,8 +159,8 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 	WITH_LOCK(&locks.vmm);
 	CUresult result = retain(handle, addr);
 	/*
-	 * The handle may be new here, so find the memory's number by its mapping or, for an address inside a mapping, by the
-	 * handle.
+	 * Look the memory's number up by address first, because this process may not know the handle yet. Mappings are recorded
+	 * by their first address. For an address inside a mapping, look the number up by the handle.
 	 */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);

@@ -65,10 +65,13 @@ enum suballoc_charge { SUBALLOC_RESERVED = 0, SUBALLOC_SPARE };
  */
 enum suballoc_charge suballoc_take_spare(int device);
 
-/* Removes the spare, because its charge now belongs to something else. */
+/* Ends the device's spare (the reserved but unused charge of one chunk), because something else uses that charge now. */
 void suballoc_use_spare(int device);
 
-/* Call if the driver's call failed: the charge stays as the spare, or is given back. */
+/*
+ * Call if the driver's call failed: keeps the charge as the device's spare. Gives it back if there is a spare already, or if
+ * the device has no chunks.
+ */
 void suballoc_failed(int device, enum suballoc_charge charge);
 
 /* Gives the spare's charge back, if there is a spare. */

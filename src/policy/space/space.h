@@ -105,8 +105,8 @@ double mps_client_share(const struct mps_client *member);
 /* Returns true if measuring the member alone would still teach something new. */
 bool mps_client_learns(const struct mps_client *member);
 /*
- * Convert the time that work takes alone to reported work, and back. mps_client_work_ns() never returns more than
- * reported_work_ns.
+ * Convert the time that work takes while no other member works (work_ns) to reported work (see the terms above), and back.
+ * mps_client_work_ns() never returns more than reported_work_ns.
  */
 uint64_t mps_client_reported_work_ns(const struct mps_client *member, uint64_t work_ns);
 uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t reported_work_ns);

@@ -35,9 +35,10 @@ static int check_pod(const struct bind_args *a, const struct model_pod *pod, str
 		return error_set(err, ENOENT, "not found: it requests no GPU, or no longer exists");
 	if (strcmp(pod->pod_namespace, a->pod_namespace) != 0 ||
 	    strcmp(model_pod_name(pod), a->pod) != 0)
-		return error_set(err, ESTALE,
-				 "kube-scheduler sent uid %.64s, which belongs to pod %.63s/%.128s",
-				 a->uid, pod->pod_namespace, model_pod_name(pod));
+		return error_set(
+			err, ESTALE,
+			"kube-scheduler sent uid %.64s for this pod, but that uid belongs to pod %.63s/%.128s",
+			a->uid, pod->pod_namespace, model_pod_name(pod));
 	if (pod->is_bound)
 		return error_set(err, ESTALE, "is already bound");
 	if (pod->is_terminating)

@@ -86,8 +86,8 @@ unsigned claims_count(const struct claims *claims);
 /* Makes an id that no tenant and no parked claim has. Returns 0 or -errno. */
 int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 /*
- * Returns true if the tenant of a parked claim has this name or id. Both stay taken although the node does not list that
- * tenant. `claims` may be NULL.
+ * Returns true if a parked claim's tenant has this name or id. A parked claim is not in force, so the node does not list its
+ * tenant, but the name and the id stay taken. `claims` may be NULL.
  */
 bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);

@@ -91,9 +91,10 @@ static void release_binding(struct stale_bindings *g, const struct kube_pod *pod
 		drop(c);
 		return;
 	}
-	log_warning("pod %s/%s: bound more than %d s ago, and the kubelet has not asked for its "
-		    "shares: its bind-phase is now failed, and the node's lock is released",
-		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
+	log_warning(
+		"pod %s/%s: bound more than %d s ago, but the kubelet has not asked for the pod's "
+		"GPU shares: setting the pod's bind-phase to failed and releasing the node's lock",
+		pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
 	event_send(
 		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },
 		true, "BindingGivenUp",

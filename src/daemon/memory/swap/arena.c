@@ -88,12 +88,12 @@ static int populate(struct arena *a, const struct memory_cgroup *cgroup)
 	return 0;
 }
 
-static void log_short(struct arena *a, const char *where, const char *why)
+static void log_short(struct arena *a, const char *context, const char *why)
 {
-	log_error("%sswap arena: only %s of %s of host memory could be reserved%s: %s; GPU memory "
+	log_error("%sswap arena: only %s of %s of host memory could be reserved: %s%s; GPU memory "
 		  "that finds no room there stays on the GPU",
 		  a->tenant, amount(atomic_load(&a->control->arena_ready_bytes)).text,
-		  amount(a->bytes).text, where, why);
+		  amount(a->bytes).text, context, why);
 	atomic_store(&a->is_short, true);
 }
 
@@ -132,7 +132,7 @@ static void *populate_in_cgroup(void *data)
 	char where[CGROUP_DIR_MAX + 32];
 	int status = 0;
 	prctl(PR_SET_NAME, "allot-arena");
-	snprintf(where, sizeof(where), ", charged to %s", a->cgroup.dir);
+	snprintf(where, sizeof(where), "memory cgroup %s: ", a->cgroup.dir);
 	pid_t child = fork();
 	if (child == 0)
 		populate_as_child(a);
@@ -175,7 +175,7 @@ void arena_charge_to(struct arena *a, int pid, const char *tenant)
 	if (r >= 0)
 		r = start(a, populate_in_cgroup);
 	if (r < 0)
-		log_short(a, ", charged to the tenant's memory cgroup", strerror(-r));
+		log_short(a, "can't charge it to the tenant's memory cgroup: ", strerror(-r));
 }
 
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,

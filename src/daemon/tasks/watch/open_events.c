@@ -25,7 +25,7 @@
 
 /* Size of the hash table of mount namespaces that were looked at. */
 #define SEEN_MAX 256
-/* Look at a namespace again after this time: its number may have been reused, or nodes may have been made since. */
+/* Look at a mount namespace again after this time: its number may be reused by then, or it may have new device nodes. */
 #define SEEN_NS (1 * NSEC_PER_SEC)
 #define SCAN_NS (1 * NSEC_PER_SEC)
 #define READS_MOST 64 /* most events that are read in one turn of the loop */

@@ -21,7 +21,7 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define VERSION_MAX 0x3fffff
 #define MARK (1ULL << 25)
 
-/* A hash table from a name's hash to its word. Entries are never removed. */
+/* A hash table: `hash` is a name's hash, `entry` is the stored word of that name (see above). Nothing is ever removed. */
 #define ENTRIES 512 /* a power of two */
 #define PROBES 16
 static struct {

@@ -20,8 +20,9 @@ static void test_pods_that_cannot_be_bound(void **state)
 	assert_not_bound(
 		m, bare, -EINVAL,
 		"bind request: PodNamespace must be a string that is not empty: is kube-scheduler the caller?");
-	assert_not_bound(m, other, -ESTALE,
-			 "pod ns/q: kube-scheduler sent uid uid-p, which belongs to pod ns/p");
+	assert_not_bound(
+		m, other, -ESTALE,
+		"pod ns/q: kube-scheduler sent uid uid-p for this pod, but that uid belongs to pod ns/p");
 	assert_not_bound(m, bind_args("q", "a"), -ENOENT,
 			 "pod ns/q: not found: it requests no GPU, or no longer exists");
 	assert_not_bound(m, bind_args("p", "b"), -ENOENT, "pod ns/p: node b: not found");
