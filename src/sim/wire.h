@@ -65,12 +65,12 @@ enum sim_request {
 	SIM_EVENT_FREE,   /* [one-way] id: event */
 	SIM_EVENT_RECORD, /* [one-way] id: event, arg: stream */
 	SIM_EVENT_AWAIT,  /* [one-way] id: event, arg: stream */
-	SIM_EVENT_QUERY,  /* id: event -> val: done, done at ns, earliest possible ns */
+	SIM_EVENT_QUERY, /* id: event -> val: done, done at ns, earliest ns at which it can be done */
 	/* id: event; the reply comes when the event is done -> val: 1, done at ns */
 	SIM_EVENT_SYNC,
 	SIM_EVENT_NAME,   /* id: event -> val: the event's name for another process */
 	SIM_EVENT_OPEN,   /* id: a new event id, arg: name */
-	SIM_STREAM_QUERY, /* id: stream -> val: done, 0, earliest possible ns */
+	SIM_STREAM_QUERY, /* id: stream -> val: done, 0, earliest ns at which it can be done */
 	SIM_STREAM_SYNC,  /* id: stream; the reply comes when the stream is done */
 	/* card, arg: context; the reply comes when all streams of the context are done */
 	SIM_CTX_SYNC,

@@ -196,7 +196,7 @@ WAYS_PAST = {
     "envFrom": (of_container(envFrom=[{"configMapRef": {"name": "x", "optional": True}}]), "environment variables from envFrom"),
     "mount": ({"volumes": [{"name": "v", "emptyDir": {}}],
                **of_container(volumeMounts=[{"name": "v", "mountPath": "/etc/../etc/ld.so.preload"}])},
-              "a mount at /etc/ld.so.preload"),
+              "by a mount at /etc/../etc/ld.so.preload a pod can bypass the limits"),
     "SYS_ADMIN": (capability("SYS_ADMIN"), "capability SYS_ADMIN reaches the node"),
     "privileged": (of_container(securityContext={"privileged": True}), "securityContext.privileged is true"),
     "hostPID": ({"hostPID": True}, "spec.hostPID: the pod reaches processes of others"),

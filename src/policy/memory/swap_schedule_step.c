@@ -254,8 +254,8 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 /* For each card: facts about idle tenants, which are out and need nothing, and whether the queue needs the card. */
 struct idle_memory {
 	struct room out; /* bytes to move back to each card if all idle tenants return */
-	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* an idle tenant has memory of this card */
-	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant has memory of this card */
+	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* this card is one of an idle tenant's cards */
+	bool is_needed[SWAP_SCHEDULE_CARDS]; /* this card is one of a queued tenant's cards */
 };
 
 static void find_idle_memory(const struct swap_schedule *r, struct idle_memory *ret)

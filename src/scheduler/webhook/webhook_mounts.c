@@ -66,13 +66,30 @@ static bool reaches_node(const char *path, const char *allowed)
 	return false;
 }
 
-/* Whether a mount at this path of a container replaces a file or folder that allot mounts there. */
-static bool hides_library(const char *path)
+/* Folders of a container that have a meaning for allot's library or NVIDIA's container toolkit. */
+static const struct {
+	const char *path;
+	bool for_others; /* also in containers without a GPU request */
+} container_folders[] = {
+	{ "/etc/ld.so.preload", false },
+	{ "/run/allot", false },
+	{ "/var/run/allot", false },
+	/* The names below it are GPUs, which the toolkit may give (accept-nvidia-visible-devices-as-volume-mounts). */
+	{ "/run/nvidia-container-devices", true },
+	{ "/var/run/nvidia-container-devices", true },
+};
+
+static bool bypasses(const json_t *mount, bool requests_gpu)
 {
+	const char *path = json_string_value(json_object_get(mount, "mountPath"));
 	char plain[PATH_BYTES];
-	return normalize(path, plain) &&
-	       (is_within(plain, "/etc/ld.so.preload") || is_within(plain, "/run/allot") ||
-		is_within(plain, "/var/run/allot"));
+	if (!path || !normalize(path, plain))
+		return false;
+	for (size_t i = 0; i < sizeof(container_folders) / sizeof(container_folders[0]); i++)
+		if ((requests_gpu || container_folders[i].for_others) &&
+		    is_within(plain, container_folders[i].path))
+			return true;
+	return false;
 }
 
 static bool is_named(const json_t *object, const char *name)
@@ -81,21 +98,14 @@ static bool is_named(const json_t *object, const char *name)
 	return own && name && !strcmp(own, name);
 }
 
-static void remove_mounts(struct webhook_work *w, struct webhook_container *c,
-			  bool (*is_wrong)(const json_t *mount, const char *volume),
-			  const char *volume)
+/* Removes the mounts of a volume. */
+static void remove_mounts(struct webhook_work *w, struct webhook_container *c, const char *volume)
 {
 	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");
 	json_t *list = json_object_get(c->object, "volumeMounts");
 	for (size_t i = json_array_size(list); path && i-- > 0;)
-		if (is_wrong(json_array_get(list, i), volume))
+		if (is_named(json_array_get(list, i), volume))
 			json_patch_remove_at(&w->patch, list, path, i);
-}
-
-static bool mount_hides(const json_t *mount, const char *volume)
-{
-	const char *path = json_string_value(json_object_get(mount, "mountPath"));
-	return path && hides_library(path);
 }
 
 static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
@@ -115,7 +125,7 @@ static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
 			   "leave it out; allot-scheduler's setting host_paths lists what is allowed",
 			   &r)) {
 		for (size_t k = 0; name && k < w->containers; k++)
-			remove_mounts(w, &w->container[k], is_named, name);
+			remove_mounts(w, &w->container[k], name);
 		json_patch_remove_at(&w->patch, list, "/spec/volumes", i);
 	}
 	return r;
@@ -123,19 +133,20 @@ static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
 
 static int guard_container_mounts(struct webhook_work *w, struct webhook_container *c)
 {
-	const json_t *list = json_object_get(c->object, "volumeMounts");
-	bool is_wrong = false;
-	char what[160];
+	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");
+	json_t *list = json_object_get(c->object, "volumeMounts");
 	int r = 0;
-	for (size_t i = 0; i < json_array_size(list); i++)
-		is_wrong |= mount_hides(json_array_get(list, i), NULL);
-	if (!is_wrong)
-		return 0;
-	snprintf(what, sizeof(what),
-		 "container %.63s: a mount at /etc/ld.so.preload or below /run/allot replaces allot's library",
-		 c->name);
-	if (webhook_decide(w, w->terms->mounts, what, "remove that mount", &r))
-		remove_mounts(w, c, mount_hides, NULL);
+	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {
+		const json_t *mount = json_array_get(list, i);
+		char what[300];
+		if (!bypasses(mount, c->requests_gpu))
+			continue;
+		snprintf(what, sizeof(what),
+			 "container %.63s: by a mount at %.160s a pod can bypass the limits",
+			 c->name, json_string_value(json_object_get(mount, "mountPath")));
+		if (webhook_decide(w, w->terms->mounts, what, "remove that mount", &r) && path)
+			json_patch_remove_at(&w->patch, list, path, i);
+	}
 	return r;
 }
 
@@ -146,7 +157,6 @@ int webhook_guard_mounts(struct webhook_work *w)
 	for (size_t i = json_array_size(volumes); r >= 0 && i-- > 0;)
 		r = guard_volume(w, volumes, i);
 	for (size_t i = 0; r >= 0 && i < w->containers; i++)
-		if (w->container[i].requests_gpu)
-			r = guard_container_mounts(w, &w->container[i]);
+		r = guard_container_mounts(w, &w->container[i]);
 	return r;
 }

@@ -51,7 +51,10 @@ static int apply_presets(struct webhook_work *w)
 				    workload);
 }
 
-/* Checks the pod's estimate of its duration or concurrency; a Job's time limit counts. -ENODATA if the pod has no estimate. */
+/*
+ * Checks the pod's annotations of its duration and its concurrency (requests at a time). Returns -ENODATA if the pod has
+ * neither annotation, and no activeDeadlineSeconds, which also counts as an estimate.
+ */
 static int read_estimate(struct webhook_work *w)
 {
 	const char *duration = webhook_meta(w, "annotations", OWN(KUBE_DURATION));

@@ -93,7 +93,7 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
  */
 static const struct {
 	const char *name;
-	unsigned able, by_itself; /* by_itself is 0 if the engine always needs the setting */
+	unsigned able, by_itself;
 	const char *remedy;
 } engines[RUNTIMES] = {
 	[RUNTIME_CONTAINERD] = { "containerd", 1007, 2000,

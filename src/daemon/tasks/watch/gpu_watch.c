@@ -219,7 +219,10 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 		return;
 	for (unsigned i = 0; i < w->tasks->card_count; i++)
 		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++) {
-			/* A recorded task's pidfd reports its end, so the pid is still that process: no need to read /proc. */
+			/*
+			 * A task is found only while its process lives, because a pidfd reports the process's end. So the pid
+			 * still means the same process, and /proc need not be read.
+			 */
 			t = gpu_tasks_find(w->tasks, cards[i].process[k].pid);
 			if (t)
 				look_again(w, t);

@@ -1,4 +1,4 @@
-/* Calls about pools: default, current and own pools, attributes, access. */
+/* Calls about pools: a device's default and current pool; a pool's creation, end, trimming, attributes and access. */
 #include "sim/cuda/memory/pool.h"
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)

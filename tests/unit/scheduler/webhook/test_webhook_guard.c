@@ -180,24 +180,35 @@ static void test_mounts(void **state)
 	assert_denied(&terms, pod, 403, "volume dev: by the host path ");
 }
 
-static void test_what_hides_the_library(void **state)
+#define MOUNTED(path, gpu) \
+	"{'spec':{'containers':[{'name':'a','volumeMounts':[{'name':'v','mountPath':'/data'},{'" \
+	"name':'v','mountPath':'" path "'}]" gpu "},{'name':'b'," GPU "}]}}"
+
+/* Mounts over the library's files, and those by which NVIDIA's toolkit gives GPUs. */
+static void test_mounts_in_containers(void **state)
 {
-	static const char pod[] =
-		"{'spec':{'containers':[{'name':'a','volumeMounts':[{'name':'v','mountPath':'/"
-		"data'},"
-		"{'name':'v','mountPath':'/etc//ld.so.preload'}]," GPU "},"
-		"{'name':'b','volumeMounts':[{'name':'v','mountPath':'/etc/ld.so.preload'}]}]}}";
+	static const char *const wrong[] = {
+		MOUNTED("/etc//ld.so.preload", "," GPU),
+		MOUNTED("/etc/../etc/ld.so.preload", "," GPU),
+		MOUNTED("/var/run/allot/tenant", "," GPU),
+		MOUNTED("/run/allot", "," GPU),
+		MOUNTED("/var/run/nvidia-container-devices/all", "," GPU),
+		MOUNTED("/var/run/nvidia-container-devices/all", ""),
+	};
+	static const char *const right[] = { MOUNTED("/etc/ld.so.preload", ""),
+					     MOUNTED("/etc", "," GPU), MOUNTED("/run", "," GPU) };
 	struct webhook_terms terms = default_terms;
-	terms.mounts = GUARD_REWRITE;
-	assert_patch(
-		&terms, pod, "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
-		"container a: a mount at /etc/ld.so.preload or below /run/allot replaces allot's library: removed");
-	terms.mounts = GUARD_DENY;
-	assert_denied(&terms, pod, 403, "a mount at /etc/ld.so.preload");
-	assert_denied(&terms,
-		      "{'spec':{'containers':[{'name':'a','volumeMounts':[{'name':'v','mountPath':'/"
-		      "var/run/allot/tenant'}]," GPU "}]}}",
-		      403, "below /run/allot");
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		terms.mounts = GUARD_REWRITE;
+		assert_patch(&terms, wrong[i],
+			     "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
+			     "container a: by a mount at /");
+		terms.mounts = GUARD_DENY;
+		assert_denied(&terms, wrong[i], 403,
+			      "a pod can bypass the limits: remove that mount");
+	}
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		assert_patch(&terms, right[i], "[" OURS "]", NULL);
 }
 
 static void test_privileged(void **state)
@@ -368,7 +379,7 @@ int main(void)
 		cmocka_unit_test(test_variables_of_other_objects),
 		cmocka_unit_test(test_several_are_taken_out),
 		cmocka_unit_test(test_mounts),
-		cmocka_unit_test(test_what_hides_the_library),
+		cmocka_unit_test(test_mounts_in_containers),
 		cmocka_unit_test(test_privileged),
 		cmocka_unit_test(test_capabilities),
 		cmocka_unit_test(test_namespaces_of_the_host),
