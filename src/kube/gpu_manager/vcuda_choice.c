@@ -79,9 +79,8 @@ static int is_unclear(const struct vcuda_query *q, const struct candidate *a,
 {
 	return error_set(
 		err, EBUSY,
-		"pod %.63s/%.63s, container %.63s and pod %.63s/%.63s, container %.63s request "
-		"%u %s each but differ otherwise: delete one pod, and create it anew when the other "
-		"runs",
+		"can't tell pod %.63s/%.63s, container %.63s, from pod %.63s/%.63s, container %.63s: "
+		"both request %u %s: delete one pod, and create it anew when the other runs",
 		a->choice.pod->pod_namespace, a->choice.pod->name, container_of(&a->choice),
 		b->choice.pod->pod_namespace, b->choice.pod->name, container_of(&b->choice),
 		q->count, q->names->cores);

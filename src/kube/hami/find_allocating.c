@@ -71,14 +71,14 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 			return error_set(
 				err, EINVAL,
 				"node %s is locked by pod %s/%s, which is on node %s, so another pod needs "
-				"%s: create that pod anew after the setting lock_expiry's time",
+				"%s: create that pod anew when the lock expires (lock_expiry)",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
 				"a pod needs %s, but node %s is still locked by pod %s/%s, which has ended or is ending: "
-				"create the waiting pod anew after the setting lock_expiry's time",
+				"create the waiting pod anew when the lock expires (lock_expiry)",
 				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
