@@ -104,6 +104,7 @@ static void *populate_here(void *data)
 	int e = populate(a, NULL);
 	if (e)
 		log_short(a, "", strerror(e));
+	atomic_store(&a->has_ended, true);
 	return NULL;
 }
 
@@ -162,20 +163,22 @@ static int start(struct arena *a, void *(*run)(void *))
 	return -e;
 }
 
-void arena_charge_to(struct arena *a, int pid, const char *tenant)
+void arena_back(struct arena *a, int pid, const char *tenant)
 {
-	if (!a->is_tenants ||
-	    (a->has_thread && !(atomic_load(&a->has_ended) && atomic_load(&a->is_short))))
+	if (a->has_thread && !(atomic_load(&a->has_ended) && atomic_load(&a->is_short)))
 		return;
 	if (a->has_thread)
 		pthread_join(a->thread, NULL);
 	a->has_thread = false;
 	snprintf(a->tenant, sizeof(a->tenant), "tenant '%s': ", tenant);
-	int r = memory_cgroup_of(pid, &a->cgroup);
-	if (r >= 0)
-		r = start(a, populate_in_cgroup);
-	if (r < 0)
+	int r = a->is_tenants ? memory_cgroup_of(pid, &a->cgroup) : 0;
+	if (r < 0) {
 		log_short(a, "can't charge it to the tenant's memory cgroup: ", strerror(-r));
+		return;
+	}
+	r = start(a, a->is_tenants ? populate_in_cgroup : populate_here);
+	if (r < 0)
+		log_short(a, "", strerror(-r));
 }
 
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
@@ -192,9 +195,6 @@ int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, s
 	a->bytes = bytes;
 	a->control = control;
 	a->is_tenants = is_tenants;
-	int r = is_tenants ? 0 : start(a, populate_here);
-	if (r < 0)
-		return error_set_errno(err, -r, "swap arena");
 	control->arena_bytes = bytes;
 	(void)steal_fd(&fd);
 	*ret = steal_pointer(&a);

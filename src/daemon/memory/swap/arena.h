@@ -25,17 +25,18 @@ uint64_t arena_default_budget(void);
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 
 /*
- * Writes the size to control->arena_bytes and begins to allocate the file's pages. With `is_tenants` (charged to the tenant),
- * allocation begins in arena_charge_to() instead. `control` must outlive the arena. *ret is written only on success.
+ * Makes the file, without pages, and writes the size to control->arena_bytes. `is_tenants`: the tenant is charged for the pages.
+ * `control` must outlive the arena. *ret is written only on success.
  */
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
 	      struct error *err);
 
 /*
- * Begins or continues to allocate the pages of an arena that is charged to its tenant, in the cgroup of the tenant's process
- * `pid`. If allocation stops early, the reason is logged with the tenant's name. Does nothing for other arenas. Main thread.
+ * Begins to allocate the pages, when the tenant's process `pid` registers: a tenant without processes has no use for host
+ * memory, and could take it from others. Continues if an earlier call ended early; then the log gave the reason with the
+ * tenant's name. If the tenant is charged, it is in the cgroup of `pid`. Main thread.
  */
-void arena_charge_to(struct arena *arena, int pid, const char *tenant);
+void arena_back(struct arena *arena, int pid, const char *tenant);
 
 /* Stops allocating pages and closes the file, which lasts until its last mapping ends. NULL is allowed; returns NULL. */
 struct arena *arena_free(struct arena *arena);

@@ -62,7 +62,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		return r;
 	adopt_registered(tenant, pid, (*ret)->slot, previous_epoch != 0);
 	if (tenant->arena)
-		arena_charge_to(tenant->arena, pid, tenant->terms.name);
+		arena_back(tenant->arena, pid, tenant->terms.name);
 	*ret_is_new = true;
 	return 0;
 }

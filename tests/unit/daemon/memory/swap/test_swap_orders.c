@@ -30,6 +30,12 @@ static void test_the_arena_is_backed_and_goes_to_processes(void **state)
 	struct tenant *t = make(f, "a");
 	assert_int_equal(t->terms.swap_arena_bytes, 64 * MIB);
 	assert_int_equal(t->region.control->arena_bytes, 64 * MIB);
+	/* Not before a process needs it: any user can make tenants. But the daemon promises it to no other tenant. */
+	fixture_turn(f, 100);
+	assert_int_equal(t->region.control->arena_ready_bytes, 0);
+	assert_int_equal(arena_pending_bytes(t->arena), 64 * MIB);
+	struct client c;
+	client_register(f, client_connect(t), 0, &c);
 	fixture_until(f, t->region.control->arena_ready_bytes == 64 * MIB);
 	assert_int_equal(arena_pending_bytes(t->arena), 0);
 	assert_int_equal(swap_order_of(t->region.control->swap), SWAP_ORDER_IN);
