@@ -43,7 +43,10 @@
 #include "daemon/tasks/watch/use_state.h"
 
 #define TICK_NS NSEC_PER_SEC
-/* Added to linger_ns before the first tenant: the program that started the daemon is about to connect. */
+/*
+ * A starting daemon waits this much longer than linger_ns for its first tenant, because the program that started the daemon is
+ * about to connect.
+ */
 #define FIRST_LINGER_NS (1 * NSEC_PER_SEC)
 
 /* ---- timers ---- */
@@ -379,7 +382,7 @@ static const struct subsystem subsystems[] = {
 	  stop_violations,
 	  .census_read = check_violations,
 	  .needs_census = violations_has_open },
-	/* Here because .stop saves the file: tenants and containers must still exist then. */
+	/* After tenants and GPU watch in this table, so .stop saves their use before they are stopped. */
 	{ .name = "file of use", .stop = use_state_save },
 	{ .name = "metrics", start_metrics, stop_metrics },
 	{ .name = "page", start_page, stop_page },

@@ -10,12 +10,14 @@
 #include "base/symbols.h"
 #include "http/server_inside.h"
 
-/* At the limit of connections, a new connection replaces an old one. The old one must have been in its stage for at least: */
-/* STAGE_IDLE: a client whose idle connection was closed sooner than this would connect again at once */
+/*
+ * At the limit of connections, a new connection replaces an old one that has been in its stage for at least this time.
+ * STAGE_IDLE: a client whose idle connection was closed sooner would connect again at once.
+ */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
-/* STAGE_NEW: time for a TLS handshake and a request's first line */
+/* STAGE_NEW: the connection is not replaced sooner, so that a TLS handshake and a request's first line can arrive */
 #define SILENT_LEAST_NS (100 * NSEC_PER_MSEC)
-/* STAGE_REQUEST: time for the rest of a request */
+/* STAGE_REQUEST: the connection is not replaced sooner, so that the rest of a request can arrive */
 #define REQUEST_LEAST_NS (2 * NSEC_PER_SEC)
 /* memory of each connection: request line, headers and read buffer; a request whose line and headers do not fit is refused */
 #define MEMORY_BYTES ((size_t)16384)
@@ -119,8 +121,8 @@ static unsigned connections_of(const struct server *s, const struct server_peer 
 }
 
 /*
- * Chooses the connection to close. Considers the connections that may be closed, and of these the connections of the peer that
- * has the most. Returns the connection that has been in its stage for the longest, or NULL if none may be closed.
+ * Chooses the connection to close: of the connections that may be closed, one of the peer with the most connections. Of that
+ * peer's connections, chooses the one that has been in its stage for the longest. Returns NULL if no connection may be closed.
  */
 static struct server_call *choose_victim(const struct server *s, uint64_t now_ns)
 {

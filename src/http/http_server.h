@@ -33,8 +33,8 @@ struct server_request {
 	struct server_call *call; /* to be passed to server_call_answer() */
 	void *tls; /* the connection's gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
-	 * A value that the handler may keep for the connection, initially 0: the time at which it identified the client. NULL
-	 * without TLS.
+	 * The handler may store here when it identified the client, for later requests of the same connection. Initially 0;
+	 * NULL without TLS.
 	 */
 	uint64_t *authorized_ns;
 };

@@ -26,8 +26,8 @@ struct server_config {
 	/* A listening socket; the server takes ownership on success. */
 	int listen_fd;
 	/*
-	 * PEM files; NULL: no TLS. Both are read again after a change, at the next connection, at most once in
-	 * SERVER_CERTIFICATE_CHECK_NS. If the new files are unusable, the server logs that and keeps the old ones. An open
+	 * PEM files; NULL: no TLS. When a client connects, but at most once in SERVER_CERTIFICATE_CHECK_NS, both are read again
+	 * if one has changed. If the new files are unusable, the server logs that and keeps the old contents. An open
 	 * connection keeps its certificate until its next answer. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
@@ -44,9 +44,9 @@ struct server_config {
 	 */
 	uint64_t idle_ns;
 	/*
-	 * Largest body of a request. A longer one is read, dropped and answered with 413. 0: no bodies; a request with a body
-	 * is answered before its body is read. All requests together may hold SERVER_BODIES times this size; beyond that a
-	 * request gets 503.
+	 * Largest body of a request. A longer body is read, dropped and answered with 413. With 0, a request with a body is
+	 * answered before its body is read. The bodies of all requests together may take SERVER_BODIES times this size; beyond
+	 * that, a request gets 503.
 	 */
 	size_t body_max;
 	server_handler handler;

@@ -38,11 +38,11 @@ struct server_call {
 	uint64_t since_ns;
 	char *body;
 	size_t size, room;
-	/* HTTP status that will refuse the request; 0 while it is valid */
+	/* HTTP status with which the request will be refused; 0: not refused */
 	unsigned refused;
 	bool has_headers;            /* the request's headers were handled */
 	bool is_suspended;           /* libmicrohttpd waits for server_wake() */
-	struct MHD_Response *answer; /* the answer, if server_call_answer() gave it later */
+	struct MHD_Response *answer; /* from server_call_answer(); NULL: not called yet */
 	unsigned status;
 	bool is_stream;
 	struct server_part *part; /* the part being sent; NULL if none */

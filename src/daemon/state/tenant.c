@@ -388,8 +388,8 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 }
 
 /*
- * Returns true if `other` may want the card at any moment; then t may have little in-flight work even while it runs alone.
- * False if both run concurrently in one group and t's limit is its guarantee: each then has SMs of its own.
+ * Returns true if `other` may want the card at any moment; then t must keep little work in flight even while t runs alone.
+ * False if both run concurrently in one group and t's limit is its guarantee, because each then has SMs of its own.
  */
 static bool may_want(const struct tenant *t, const struct tenant *other, const struct card *card)
 {

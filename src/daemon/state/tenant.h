@@ -118,7 +118,7 @@ struct process {
 		 */
 		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
-	/* cgroup of the process's container; "": in none; NULL: not looked up yet */
+	/* cgroup of the process's container; "": the process is in no container; NULL: not looked up yet */
 	char *cgroup;
 	bool is_cgroup_v2;
 	uint32_t library_version; /* version of the library (registration.h); 0: not reported */
@@ -268,8 +268,8 @@ uint64_t tenant_host_bytes(const struct tenant *tenant);
 /* Returns the memory that the process reports in its slot; at most the card's memory. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
 /*
- * Returns the memory that no call allocated: the result of the last censuses, plus what the library measured since. At most
- * the card's memory.
+ * Returns the process's memory that no allocation call explains: as found by the last censuses, plus what the library has
+ * measured since then. At most the card's memory.
  */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /* Returns the process's memory that is not on the card: swap_orders.h, daemon/memory/swap/tenant_checkpoint.h. */
@@ -305,7 +305,10 @@ enum tenant_place tenant_place(const struct tenant_terms *terms);
 /* Gives a process the lowest free slot. On success takes *pidfd. Returns -ENOSPC if all slots are used. */
 int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int *pidfd,
 		       struct process **ret, struct error *err);
-/* Zeroes and frees the slot; the process's memory then drains (drain.h). Does not end the tenant. */
+/*
+ * Zeroes and frees the slot. The process's memory still counts as taken on the card until the driver has freed it (drain.h).
+ * Does not end the tenant.
+ */
 void tenant_remove_process(struct process *process);
 /* Frees `process`, but keeps its slot's values. First remove it from the tenant's lessees (lessee_remove_process()). */
 void tenant_forget_process(struct process *process);
@@ -317,6 +320,7 @@ void tenant_remove_pid(struct tenant *tenant, int pid);
 /*
  * Publishes how much work a tenant that runs alone may have in flight (LEASE_FREE). The limit is low if another tenant has a
  * process on the card, because that process may need the card at any moment. Otherwise the limit is much higher, since a new
- * process needs 0.1 s for its context. Call before a new tenant or process gets its first answer, and after one has gone.
+ * process needs 0.1 s for its context. Call before the first request of a new tenant or process is answered, and after a tenant
+ * or process has gone.
  */
 void tenant_publish_free_depth(struct node *node);

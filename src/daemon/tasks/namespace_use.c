@@ -10,7 +10,10 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define GIB 1073741824.0
-/* If the last count is longer ago than this, there were no tenants meanwhile, so no memory use is added. */
+/*
+ * Use is counted once a second while tenants exist. A longer gap than this means that there were no tenants, so no memory use
+ * is added for the gap.
+ */
 #define GAP_MOST_NS (10 * NSEC_PER_SEC)
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)

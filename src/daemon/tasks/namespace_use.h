@@ -1,6 +1,6 @@
 /*
- * Sums GPU time, and memory times time, of each Kubernetes namespace, for billing. Counts each second, and includes ended
- * tenants. Namespace "" has tenants outside Kubernetes or with an unknown namespace. Main thread only.
+ * Sums the GPU time of each Kubernetes namespace, and its memory multiplied by time, for billing. Counts once a second; the
+ * sums include ended tenants. Namespace "" has tenants outside Kubernetes or with an unknown namespace. Main thread only.
  */
 #pragma once
 

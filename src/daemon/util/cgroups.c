@@ -210,7 +210,7 @@ int cgroup_freeze(const struct cgroup *cgroup)
 int cgroup_retry_freeze(const struct cgroup *cgroup)
 {
 	int r = cgroup_is_frozen(cgroup);
-	/* Version 2 freezes processes that fork meanwhile, so needs no second request. */
+	/* Version 2 freezes processes that fork meanwhile, so it needs no second request. */
 	if (r != 0 || cgroup->is_v2)
 		return r;
 	r = cgroup_thaw(cgroup);

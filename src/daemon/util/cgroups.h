@@ -64,7 +64,7 @@ int cgroup_retry_freeze(const struct cgroup *cgroup);
 /* Returns 1 if all processes are frozen, 0 if not, -ENOENT or -ENODEV if the cgroup is gone. */
 int cgroup_is_frozen(const struct cgroup *cgroup);
 
-/* Gives the file and the text whose writing thaws the cgroup, for a caller that can only write files. */
+/* For a caller that can only write files: writing *ret_text to the file ret_file thaws the cgroup. */
 void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX + 16],
 		      const char **ret_text);
 

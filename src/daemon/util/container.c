@@ -14,10 +14,10 @@ enum id_kind {
 	ID_NAME,  /* any name: containerd's ids may be words */
 };
 
-/* One form of a container's cgroup name. A path's part is its text between two slashes. */
+/* One form of the path of a container's cgroup. A part of a path is the text between two slashes. */
 struct pattern {
 	const char *engine;
-	/* how the part before the id's part must begin (for ID_NAME: its whole text); NULL: any */
+	/* beginning of the part before the id's part; for ID_NAME, that part's whole text; NULL: any */
 	const char *parent;
 	bool is_inside; /* `before`, the text before the id, may stand anywhere in the part */
 	const char *before, *after;

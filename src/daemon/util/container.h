@@ -34,8 +34,7 @@ bool container_match(const char *path, unsigned *ret_length, const char **ret_en
 		     char ret_id[CONTAINER_ID_MAX]);
 
 /*
- * Finds `name` among the engine names that container_match() returns. Returns that static text, or
- * NULL.
+ * Returns the one of container_match()'s static engine names that equals `name`, or NULL.
  */
 const char *container_engine(const char *name);
 

@@ -14,7 +14,7 @@
 struct memory_cgroup {
 	bool is_v2;
 	char dir[CGROUP_DIR_MAX];
-	/* length of the mount's path, with which `dir` begins; that path is the topmost cgroup */
+	/* length of the mount point's path, with which `dir` begins; the mount point is the topmost cgroup's directory */
 	size_t mount_length;
 };
 

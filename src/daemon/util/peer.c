@@ -102,8 +102,8 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (peer->confirmed)
 		return 0;
 	/*
-	 * The pid that connected also sent this message and is alive, so the pidfd is that process's, unless the pid was
-	 * reused between connect() and pidfd_open().
+	 * Fail unless the sender has the pid that connected, and the pidfd's process is still alive: only then has no other
+	 * process got the pid since pidfd_open(). A reuse of the pid between connect() and pidfd_open() stays unnoticed.
 	 */
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
 		return error_set(

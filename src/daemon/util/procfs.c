@@ -124,7 +124,7 @@ int procfs_open_process(int pid, uint64_t start_time, int *ret_pidfd)
 	uint64_t start_now;
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* close-on-exec */
 	int open_error = pidfd < 0 ? errno : 0;
-	/* Read after the pidfd was opened: if the start time matches, the pidfd is this process's. */
+	/* Read the start time after opening the pidfd: if it matches, the pidfd is that of the wanted process. */
 	int r = procfs_start_time(pid, &start_now);
 	ended.fd = pidfd;
 	if (r == -ESRCH || (r >= 0 && start_now != start_time) ||

@@ -9,8 +9,8 @@
  * web_change_token_file, which gives the rights of a member of group "allot".
  *
  * A browser's request on behalf of another web site has no token: only the page's own script sends the token, in a header
- * and never in a cookie. Without a token for reading, another site could point its own host name at this machine and read the
- * page. So the Host header must then be an IP address or "localhost".
+ * and never in a cookie. If reading needs no token, another site could point its own host name at this machine and read the
+ * page (DNS rebinding). So the Host header must then be an IP address or "localhost".
  *
  * In allot-scheduler, whose page changes nothing, reading is allowed from its own machine or pod; others need the token.
  */

@@ -171,7 +171,7 @@ static void answer_file(struct site *site, const struct server_request *request,
 		const struct page_file *f = &site->config.files[i];
 		if (strcmp(f->path, request->path) != 0)
 			continue;
-		/* is_last: the server frees `text` after sending, but not the constant bytes. */
+		/* With is_last, the server frees `text` after sending, but not the file's bytes, which are constant. */
 		struct server_text *text = server_text_of(site->server, f->bytes, f->size, f->type);
 		if (text)
 			*ret = (struct server_answer){ .status = 200, .text = text, .is_last = true };
@@ -230,7 +230,7 @@ static const char *readers_of(const struct site *site)
 		       : "clients with the token of web_token_file, also from other machines";
 }
 
-/* Logs the page's address, who may see it, and what it can change. */
+/* Logs the page's address, who may see the page, and what can be changed on the page. */
 static void log_start(const struct site *site, const char *text, bool has_tls)
 {
 	const struct access_settings *settings = &site->config.settings;

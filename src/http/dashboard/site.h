@@ -34,7 +34,7 @@ struct site_config {
 	bool is_private; /* the program belongs to one user */
 	size_t body_max;
 	const char *what; /* the site's name in the log: "the page" */
-	/* what clients can change, for the log line at the start; NULL: the text follows from web_change_token_file */
+	/* text for the log at the start: what clients can change; NULL: the text depends on web_change_token_file */
 	const char *changes;
 	const struct site_route *
 		/* the paths that are served besides /api/rights and the files; the array ends with a route without a path */

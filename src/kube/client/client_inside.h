@@ -24,7 +24,7 @@ struct kube_client {
 
 struct kube_call {
 	struct kube_client *client;
-	uint64_t id; /* identifies the call, because a later call may have the same address */
+	uint64_t id; /* identifies the call: a later one may have the same memory address */
 	CURL *easy;
 	struct curl_slist *headers;
 	char *body;

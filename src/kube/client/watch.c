@@ -30,7 +30,7 @@ struct kube_watch {
 	struct alarm again;
 	struct backoff backoff;
 	char *version; /* the resourceVersion at which the watch resumes; NULL: list first */
-	char *page;    /* the server's name of the list's next page; NULL: the first page */
+	char *page;    /* the API's `continue` token for the next page; NULL: the first page */
 	unsigned page_objects;
 	uint64_t started_ns;
 	bool is_fruitful; /* an event came since the last start of the watch */

@@ -16,13 +16,13 @@
  * watch owns the objects: take a reference to keep an object.
  */
 struct watch_handlers {
-	/* a list begins; at `synced`, objects of earlier lists that this list has not delivered no longer exist */
+	/* a list begins; objects that the list has not delivered by the call of `synced` no longer exist */
 	void (*list_begun)(void *data);
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
 	/* the object was deleted; this is its last state */
 	void (*deleted)(void *data, json_t *object);
 	void (*synced)(void *data); /* the list is complete */
-	/* A try failed, and another follows by itself. `err` is NULL when the watch works again. */
+	/* called after a failed try (another follows by itself), and with `err` NULL when the watch works again */
 	void (*failed)(void *data, const struct error *err);
 };
 

@@ -129,7 +129,7 @@ static json_t *memory_capacity(const struct dra_device *d)
 
 /*
  * Makes the cores capacity. Its default request is 0: a claim without a cores request gets no guarantee. If no cores are left,
- * leaves out the request policy, whose step must not exceed the capacity.
+ * leaves out the request policy, because its step (1) would exceed the capacity (0).
  */
 static json_t *cores_capacity(const struct dra_device *d)
 {

@@ -90,7 +90,8 @@ static int parse_minors(const char *text, struct vcuda_request *request, struct 
 }
 
 /*
- * Reads the scheduler's choice, which is valid until the pod is marked as assigned; afterwards only the number of GPUs counts.
+ * Reads which GPUs the scheduler chose. The choice is valid until the pod is marked as assigned; after that, only the number of
+ * chosen GPUs counts.
  */
 static int read_choice(const struct kube_pod *pod, size_t container, struct vcuda_request *request,
 		       struct error *err)

@@ -3,12 +3,12 @@
  * only states how many devices of one resource are wanted.
  *
  * The kubelet calls once for each resource of a container, in any order, and handles a pod's containers in order. It sets the
- * pod's start time after admission. So the call is for a pod without start time, and for its first container without a claim,
- * which must request exactly this number.
+ * pod's start time after admission. So the call is for a pod without start time, and for its first container without a claim.
+ * That container must request exactly the number in the call.
  *
- * If several pods match, the oldest is chosen, provided that a wrong choice does no harm: either both request the same, and the
- * kubelet's list of devices corrects the choice later; or the call for memory, which comes before anything runs, will tell them
- * apart. Pure; thread safe.
+ * If several pods match, the oldest is chosen, provided that a wrong choice does no harm. It does none if the pods request the
+ * same, because the kubelet's list of devices corrects the choice later. It also does none if the call for memory is still to
+ * come and will tell the pods apart, because nothing runs before that call. Pure; thread safe.
  */
 #pragma once
 

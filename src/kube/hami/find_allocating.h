@@ -14,7 +14,7 @@
 #include "kube/hami/pod.h"
 #include "kube/hami/shares.h"
 
-/* A binding that is older than this was given up by the scheduler. */
+/* The scheduler has given up a binding that is older than this. */
 #define CHOICE_BIND_LIMIT_S 300
 
 struct choice_query {

@@ -43,8 +43,8 @@ struct kube_shares {
  */
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
 /*
- * Like shares_parse(), for a pod with this many containers, of which `init` are init containers. HAMi up to 2.8 writes no init
- * containers. If the text has none, the shares are numbered as if the text had init containers without shares.
+ * Like shares_parse(), for a pod with this many containers, of which `init` are init containers. HAMi up to 2.8 leaves the init
+ * containers out. A text for exactly the other containers is read as if init containers without shares came first.
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
@@ -59,8 +59,8 @@ void shares_free(struct kube_shares *shares);
 char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_have_borrowed(const struct kube_shares *shares);
 /*
- * Returns the percent of GPU time that the share borrows, found in the list `borrowed` (parsed from KUBE_BORROWED); 0 if the
- * list has no share of the same container, GPU and memory, or if the share has guaranteed cores.
+ * Returns the percent of GPU time that the share borrows. Looks it up in `borrowed` (parsed from KUBE_BORROWED), by the share's
+ * container, GPU and memory. Returns 0 if the list has no such share, or if the share has guaranteed cores.
  */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 

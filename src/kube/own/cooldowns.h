@@ -21,7 +21,7 @@ struct kube_cooldown {
 	char id[KUBE_ID_MAX];
 	/* end of the cooldown, in seconds since 1970 */
 	int64_t until_s;
-	/* evictions in a row, from 1; kept for a while after the cooldown, because they lengthen the next cooldown */
+	/* number of cooldowns in a row, from 1; kept for a while after the cooldown, because it lengthens the next one */
 	unsigned rounds;
 };
 

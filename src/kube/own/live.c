@@ -123,7 +123,7 @@ static const struct {
 	const char *name;
 	/* Parses the value. NULL if the annotation matters only before the container runs (vcuda.h, annotations.h). */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
-	/* only allot writes the annotation, so errors do not offer it to users */
+	/* only allot writes the annotation, so error texts do not list it among the valid names */
 	bool is_ours_alone;
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },       { "cores-limit", read_limit },

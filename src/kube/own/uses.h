@@ -19,7 +19,7 @@ struct kube_use {
 	char id[KUBE_ID_MAX];
 	unsigned peak_pct; /* 90th percentile of the GPU's busy time over the last minutes */
 	unsigned now_pct;  /* average of the GPU's busy time over the last minute */
-	/* sum of the guarantees of the tenants that were on the GPU for all of peak_pct's minutes */
+	/* sum of the guarantees of the tenants that were on the GPU for the whole time that peak_pct covers */
 	unsigned held_pct;
 	uint64_t memory_mib; /* memory that all tenants hold */
 };

@@ -128,8 +128,8 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 /* ---- blocks ---- */
 
 /*
- * Reads the value after "key:" or "-": on the same line, as a block below, or null. With may_be_beside, a sequence below may be
- * indented like its key.
+ * Reads the value after "key:" or "-". The value is on the same line, or is the block below it, or is missing (null). With
+ * may_be_beside, a sequence below a key may be indented like the key.
  */
 static int read_value(struct reader *r, char *text, size_t indent, bool may_be_beside,
 		      unsigned depth, json_t **ret)

@@ -1,7 +1,7 @@
 /*
  * Arrays and mipmapped arrays are charged by the size that the driver states. The driver states the size only of an array with
- * deferred mapping, which has no memory. So the library makes such an array with the same description, asks for its size, and
- * destroys it.
+ * deferred mapping, which has no memory. So for each array the library makes a second one with the same description and
+ * deferred mapping, asks for its size, and destroys it.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -26,8 +26,8 @@ static unsigned format_bytes(CUarray_format format)
 }
 
 /*
- * Computes an array's size from its texels, for a driver that cannot state it. The further levels of a mipmap add a third at
- * most.
+ * Computes an array's size from its texels, for a driver that cannot state the size. All further levels of a mipmap together
+ * add at most a third.
  */
 static uint64_t computed_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
 {
@@ -118,7 +118,10 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/* Returns what to charge for an array. The result's device is -1 if the driver will refuse the call, or nothing is charged. */
+/*
+ * Returns what to charge for an array. The result's device is -1 if nothing is to be charged, for example because the driver
+ * will refuse the call.
+ */
 static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned levels)
 {

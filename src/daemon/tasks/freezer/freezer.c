@@ -14,7 +14,7 @@
 #define MIB (UINT64_C(1) << 20)
 /* Memory figures older than this are not used to decide whether a container may start. */
 #define FRESH_NS (100 * NSEC_PER_MSEC)
-/* Interval of look_at_v1(), while cgroup version 1 freezes containers. */
+/* Interval of look_at_v1() while containers are frozen by cgroup version 1. */
 #define LOOK_NS (20 * NSEC_PER_MSEC)
 #define MPS_NAME "nvidia-cuda-mps" /* prefix of the names of MPS's control daemon and server */
 
@@ -265,8 +265,7 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	size_t count;
 	if (!is_governed(f, c)) {
 		/*
-		 * The container may have got the library meanwhile. Then its allocations wait instead, so it need not stay
-		 * frozen.
+		 * If the container has got the library since, it need not stay frozen: the library makes its allocations wait.
 		 */
 		if (c && freeze_is_held(&c->item))
 			freeze_resume(&c->item, now_ns);

@@ -1,8 +1,8 @@
 /*
- * A container without allot's library cannot be made to wait in its allocations. So the freezer stops all its processes
- * (cgroup freezer) while the GPU has too little free memory for it. Freezes and thaws by freeze_policy.h and by request (enum
- * freezer_hold). A cgroup is listed in the watchdog (watchdog.h) and in a file (frozen_list.h) before it is frozen, so it is
- * thawed even if this process is killed. Main thread only.
+ * A container without allot's library cannot be made to wait in its allocations. So while the GPU has too little free memory
+ * for the container, the freezer stops all of the container's processes (cgroup freezer). freeze_policy.h decides when; users
+ * and violations can keep a container frozen too (enum freezer_hold). Before a cgroup is frozen, the watchdog (watchdog.h) and
+ * a file (frozen_list.h) list it, so it is thawed even if this process is killed. Main thread only.
  *
  * The lack of memory never freezes a container with the library, this daemon's container, a container that freeze_only or
  * freeze_never excludes, or a process outside containers. While a process of MPS uses a GPU, no container is frozen, because a
@@ -49,12 +49,15 @@ enum freezer_hold {
 int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
 		 struct error *err);
 /*
- * Ends the hold `why`. Thaws the container unless another hold remains, or the container waits for its turn to start. If it
+ * Ends the hold `why`. Thaws the container unless another hold remains, or the container waits for memory at its start. If it
  * cannot be thawed, returns -errno; freezer_read() then tries again.
  */
 int freezer_release(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
 		    struct error *err);
-/* Thaws a container by a user's request, whatever holds it. Returns -EALREADY if it is not frozen; else as freezer_release(). */
+/*
+ * Thaws a container by a user's request: ends all holds, and the container's wait for memory. Returns -EALREADY if the container
+ * is not frozen, and otherwise the same as freezer_release().
+ */
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
 struct freezer_figures {

@@ -1,7 +1,7 @@
 /*
  * Hands GPU tasks (processes that use a GPU) and their containers (gpu_tasks.h) to the next daemon, as JSON. A running task
- * continues if its process still lives; otherwise it has ended. Containers keep names and use, which decays meanwhile. Memory
- * is not recorded, since the driver reports it. Main thread only.
+ * goes on if its process still lives; otherwise it counts as ended. Containers keep their names and their use, which also
+ * decays while no daemon runs. Memory is not recorded, since the driver reports it. Main thread only.
  */
 #pragma once
 
@@ -49,8 +49,8 @@ struct gpu_records *gpu_records_free(struct gpu_records *records);
  */
 void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks);
 /*
- * Takes a record out of records->running, and frees it or moves it to `tasks`. `live`, the task of the same process, takes over
- * the record's figures. NULL: the process is gone, and the record becomes an ended task.
+ * Takes a record out of records->running, and frees it or moves it to `tasks`. `live` is the new task of the record's process,
+ * and takes over the record's figures. If the process is gone, `live` is NULL, and the record becomes an ended task.
  */
 void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 			   struct gpu_tasks *tasks, struct gpu_task *live);

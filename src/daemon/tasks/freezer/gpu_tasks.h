@@ -40,7 +40,7 @@ struct gpu_task_card {
 	uint64_t sample_us;
 	double sample_share; /* tasks only: the task's share of the card in that sample */
 	uint64_t sampled_ns; /* when that sample was read; 0: none yet */
-	uint64_t seen_ns;    /* tasks only: when gpu_watch_count() last counted it; 0: never */
+	uint64_t seen_ns;    /* tasks only: time of the last gpu_watch_count() for the task; 0: none */
 	/* tasks only: how long the container had been frozen when the last sample was counted */
 	uint64_t frozen_ns;
 };
@@ -62,7 +62,7 @@ struct gpu_container {
 	/* the engine's name for the container (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
 	struct engine_name name;
 	bool has_name, is_name_requested;
-	/* the name was reported since `live` last rose from 0; an older name may have changed */
+	/* the name was reported after the container last began to have live tasks; an older name may be out of date */
 	bool is_name_current;
 	unsigned name_failures;
 	uint64_t name_retry_ns;      /* the engine is not asked again before this time */
@@ -127,8 +127,8 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);
 
 /*
- * Add a record of the previous daemon (gpu_records.h), which `tasks` then owns. A container must have no tasks, and an id that
- * `tasks` does not have yet. A task must have ended later than all in tasks->ended.
+ * Add a container or an ended task of the previous daemon (gpu_records.h); `tasks` then owns it. The container must have no
+ * tasks, and `tasks` must not have its id yet. The task must have ended later than every task in tasks->ended.
  */
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);

@@ -107,8 +107,8 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 }
 
 /*
- * Finds the user who may mount in the process's mount namespace: the creator of the user namespace that owns it (ioctl_ns(2)).
- * Any user can mount anything in a user namespace of their own.
+ * Finds the user who may mount in the process's mount namespace: the creator of the user namespace that owns the mount
+ * namespace (ioctl_ns(2)). Any user can mount anything in a user namespace of their own.
  */
 static bool find_mounter(int pid, uid_t *ret)
 {

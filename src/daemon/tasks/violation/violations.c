@@ -130,9 +130,9 @@ static bool is_registered(struct node *node, int pid)
 }
 
 /*
- * Returns true if the driver's list has pids of our pid namespace. Old drivers may list pids of another namespace. So unless
- * this daemon is in the machine's first pid namespace, the list is trusted only if it has a tenant's process that holds memory,
- * or if no tenant has such a process.
+ * Returns true if the pids in the driver's list are of our pid namespace; old drivers may list pids of another one. If this
+ * daemon is outside the machine's first pid namespace, the list must show some tenant's process that holds memory, unless no
+ * tenant has such a process.
  */
 static bool are_pids_ours(const struct violations *v, unsigned card, const struct census_card *seen)
 {

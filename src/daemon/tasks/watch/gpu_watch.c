@@ -22,7 +22,7 @@
 #define SIM_NODE_SUFFIX ".uvm" /* the node beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
 #define SOON_NS (50 * NSEC_PER_MSEC) /* census interval while a container starts or waits */
-/* Census interval while open_events.h reports new tasks and all tasks belong to tenants. */
+/* Census interval while no census is needed to find tasks: open_events.h reports new ones, and all tasks are tenants'. */
 #define SELDOM_NS (10 * NSEC_PER_SEC)
 
 /* ---- intervals of the census ---- */

@@ -40,8 +40,8 @@ uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
 /*
  * Pauses or resumes a container by a user's request; `name` is its name or a prefix of its id. Pausing freezes it or, with
- * swap_out, moves it off the GPUs by checkpoint. *ret_moving: not finished; call again with `poll` for the result. Returns
- * -EINVAL if several containers match, -ENOENT if none does or `watch` is NULL.
+ * swap_out, moves it off the GPUs by checkpoint. *ret_moving: a move is in progress; call again with `poll` for the result.
+ * Returns -EINVAL if several containers match, -ENOENT if none does or `watch` is NULL.
  */
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, bool swap_out,
 			 bool poll, bool *ret_moving, struct error *err);
@@ -68,7 +68,7 @@ const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
 /*
  * Returns the container engine's name for the container of the tenant's processes. NULL if there is no container, if its name
- * is unknown, or if `watch` is NULL. Valid until the next turn of the event loop.
+ * is unknown, or if `watch` is NULL. Valid until the next iteration of the event loop.
  */
 const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
 						const struct tenant *tenant);

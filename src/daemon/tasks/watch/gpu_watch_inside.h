@@ -15,7 +15,7 @@ struct gpu_watch {
 	struct engine_names *names;      /* NULL: no engine is asked */
 	struct loop_source *timer;
 	uint64_t every_ns; /* interval of `timer` */
-	/* a census was read; tasks that were found earlier are older than this daemon */
+	/* the first census was read; tasks that were found before it are older than this daemon */
 	bool has_read;
 	bool is_full_logged, is_failure_logged;
 	bool foreign; /* some task may belong to no tenant */

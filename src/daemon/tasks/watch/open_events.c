@@ -28,7 +28,7 @@
 /* Look at a mount namespace again after this time: its number may be reused by then, or it may have new device nodes. */
 #define SEEN_NS (1 * NSEC_PER_SEC)
 #define SCAN_NS (1 * NSEC_PER_SEC)
-#define READS_MOST 64 /* most events that are read in one turn of the loop */
+#define READS_MOST 64 /* most reads in one call of a handler, so that the event loop goes on */
 
 struct open_events {
 	open_events_handler handler;
