@@ -246,7 +246,7 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 void tenant_set_priority(struct tenant *tenant, int priority);
 /* Sets share_scale, and puts the scaled shares into force. */
 void tenant_scale_share(struct tenant *tenant, double scale);
-/* Returns the tenant's own limit times share_scale, without what other tenants lend. */
+/* Returns the tenant's own limit times share_scale. Time that other tenants lend does not count. */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
 /* Pauses or resumes. `swapped_out` (only with `paused`): the tenant's memory leaves the card too, or has left it. */

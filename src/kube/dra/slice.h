@@ -14,7 +14,7 @@
 
 #include "kube/dra/dra_names.h"
 
-/* A device as published. Strings that are "" or NULL and unknown numbers are left out. */
+/* A device to be published. The slice leaves out strings that are "" or NULL, and numbers that are unknown. */
 struct dra_device {
 	const char *uuid, *product;
 	bool is_instance;

@@ -10,7 +10,7 @@
 #define BACKOFF_MAX_S 8
 
 struct backoff {
-	/* failures in a row, counted until the wait is BACKOFF_MAX_S; the user of the backoff sets it to 0 after a success */
+	/* failures in a row, counted no further once the wait is BACKOFF_MAX_S; the caller sets it to 0 after a success */
 	unsigned failures;
 };
 

@@ -55,8 +55,8 @@ int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum 
 int freezer_release(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
 		    struct error *err);
 /*
- * Thaws a container by a user's request: ends all holds, and the container's wait for memory. Returns -EALREADY if the container
- * is not frozen, and otherwise the same as freezer_release().
+ * Thaws a container by a user's request: ends all holds, and the container's wait for memory. Returns -EALREADY if the
+ * container is not frozen, and otherwise the same as freezer_release().
  */
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 

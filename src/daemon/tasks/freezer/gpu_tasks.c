@@ -34,7 +34,7 @@ static void forget_container(struct gpu_tasks *tasks, struct gpu_container *c)
 	free(c);
 }
 
-/* Forgets the least recently used container that has no live task and is not frozen: the first such one in the list. */
+/* Forgets the first container in the list (least recently used first) that has no live task and is not frozen. */
 static void forget_one(struct gpu_tasks *tasks)
 {
 	struct gpu_container *c;

@@ -40,7 +40,8 @@ struct gpu_task_card {
 	uint64_t sample_us;
 	double sample_share; /* tasks only: the task's share of the card in that sample */
 	uint64_t sampled_ns; /* when that sample was read; 0: none yet */
-	uint64_t seen_ns;    /* tasks only: time of the last gpu_watch_count() for the task; 0: none */
+	/* tasks only: when gpu_watch_count() last counted the task's use; 0: never */
+	uint64_t seen_ns;
 	/* tasks only: how long the container had been frozen when the last sample was counted */
 	uint64_t frozen_ns;
 };
