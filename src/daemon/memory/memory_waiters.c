@@ -38,7 +38,7 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/* Sums what the tenant's processes ask for, at most the card's memory. Returns false if none asks. */
+/* Sums the bytes that the tenant's processes request; at most the card's memory. Returns false if no process requests any. */
 static bool read_requests(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
@@ -107,7 +107,7 @@ void memory_wait_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-/* Ends the tenant's wait: it may use its whole quota, which is promised now. terms.on_full is still "wait" here. */
+/* Ends the tenant's wait: its whole quota is promised now, so it needs no grants. terms.on_full is still "wait" here. */
 static void stop(struct tenant *tenant)
 {
 	count_end(tenant, &tenant->memory_wait, WAIT_GRANTED, clock_now_ns());
@@ -145,7 +145,7 @@ static uint64_t reserve_bytes(const struct tenant *t, unsigned device)
 								     : p->quota_bytes;
 }
 
-/* Returns how many bytes must be free on a device before the tenant may begin. */
+/* Returns how many bytes must be free on a device before the tenant gets its first grant: the size of that grant. */
 static uint64_t initial_bytes(struct tenant *t, unsigned device)
 {
 	uint64_t quota = t->terms.device[device].promise.quota_bytes, wanted;
@@ -355,8 +355,8 @@ static void apply_growth(struct tenant *t, const struct grant_request *r)
 }
 
 /*
- * Returns true if a card now has less memory than is granted and promised, because a tenant without a promise allocated in the
- * meantime. First lowers the quotas of the tenants without a promise.
+ * Returns true if more memory of a card is granted, promised or held than the card has: a tenant without a promise may have
+ * allocated since the decision. Lowers the quotas of such tenants first, so that they cannot allocate more.
  */
 static bool is_overfull(struct node *node, const struct tenant *t)
 {

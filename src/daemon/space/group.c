@@ -18,7 +18,7 @@
 
 #define LOOK_NS (100 * NSEC_PER_MSEC)
 #define QUIT_NS (3 * NSEC_PER_SEC) /* how long a control daemon may take to end by itself */
-/* longest wait for the end of killed servers; then a control daemon is started all the same */
+/* longest wait for the end of killed servers; after it, a control daemon is started even if some still run */
 #define OVER_NS (5 * NSEC_PER_SEC)
 /* A start that fails this soon after a restart began is retried, because old processes may still disturb it. */
 #define SETTLE_NS (10 * NSEC_PER_SEC)
@@ -221,7 +221,7 @@ static int take_over(struct mps_group *g, struct error *err)
 	if (r >= 0)
 		r = g->log_fd = mps_open_log(g->node, g->record.id, false, err);
 	if (r >= 0) {
-		/* start at the log's end: the previous daemon has read the rest */
+		/* start at the log's end: the previous daemon has read the log up to there */
 		g->log_at = lseek(g->log_fd, 0, SEEK_END);
 		r = watch(g, err);
 	}
@@ -282,8 +282,8 @@ int mps_group_start(struct mps_group *g, struct error *err)
 /* ---- after the end of a control daemon ---- */
 
 /*
- * Kills servers of earlier control daemons that still run. Most end by themselves, but a stopped server does not. Returns true
- * if all have ended.
+ * Kills those servers of earlier control daemons that still run. Most servers end by themselves, but a stopped one does not.
+ * Returns true if all have ended.
  */
 static bool end_old(struct mps_group *g)
 {

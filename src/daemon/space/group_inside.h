@@ -25,11 +25,12 @@ void mps_add_old_server(struct mps_group *group, const struct mps_server *server
 /* Call when the control daemon has ended: starts another, ends the group or reports a failure. */
 void mps_handle_exit(struct mps_group *group);
 /*
- * Starts a control daemon if all servers of earlier ones have ended, or OVER_NS has passed (group.c). If not, the group's timer
- * calls this again.
+ * Starts a control daemon if all servers of earlier control daemons have ended, or OVER_NS has passed (group.c). Otherwise the
+ * group's timer calls this function again.
  */
 void mps_restart_when_clear(struct mps_group *group);
 /*
- * Returns true for SETTLE_NS after a restart began. A start that fails then may fail because of old processes, and is retried.
+ * Returns true for SETTLE_NS after a restart began. A start that fails in this time is retried, because old processes may have
+ * disturbed it.
  */
 bool mps_is_settling(const struct mps_group *group);

@@ -58,7 +58,7 @@ struct mps_group {
 	struct mps_server old[MPS_SERVERS_MAX];
 	unsigned old_count;
 	unsigned stopped_scans; /* scans in a row that found a stopped process */
-	/* pid of the server last asked to quit; pid of the server whose end was noticed last */
+	/* pids: of the server that was last asked to quit, and of the server that was last found to have ended */
 	int quitting, gone;
 	/* faulty: pid of the server that last reported a fatal fault, 0: none; faulty_ns: when */
 	int faulty;

@@ -21,9 +21,9 @@
 #define CHECK_NS (10 * NSEC_PER_SEC)
 /* longest time that killed processes may take to end; then the group fails */
 #define END_NS (10 * NSEC_PER_SEC)
-/* A server's status is polled for so long after its fault message. */
+/* A server's status is polled for this long after its fault message. */
 #define FAULT_NS (3 * NSEC_PER_SEC)
-/* A stopped process is reported only after so many scans, because a debugger may continue it soon. */
+/* A stopped process is reported only after this many scans in a row, because a debugger may soon continue it. */
 #define STOPPED_SCANS 3
 #define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
 
@@ -43,7 +43,7 @@ static void server_exited(struct mps_group *g, int pid)
 	mps_kill_to_restart(g);
 }
 
-/* Returns true if the line may explain a failed start. "rror" and "annot" match both cases of their first letter. */
+/* Returns true if the line may explain a failed start. "rror" matches "error" and "Error"; "annot" matches "cannot" too. */
 static bool explains_failure(const char *text)
 {
 	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
@@ -232,8 +232,8 @@ static void check_done(void *data, int status, const char *text)
 }
 
 /*
- * A server in state FAULT takes no new client until its last client has ended, perhaps never. The work of these clients is
- * lost anyway, so start a new control daemon.
+ * A server in state FAULT takes no new client before all its present clients have ended, which may never happen. Their work is
+ * lost anyway, so starts a new control daemon.
  */
 static void fault_done(void *data, int status, const char *text)
 {
@@ -291,7 +291,7 @@ static bool detect_exits(struct mps_group *g)
 	for (unsigned i = 0; i < before.server_count; i++) {
 		if (is_in(&g->scanned, before.server[i].pid))
 			continue;
-		/* Check only now that a server is gone: if the control daemon is gone too, the server ended with it. */
+		/* Check this after the scan missed the server: if the control daemon is gone too, the server ended with it. */
 		if (is_control_over(g)) {
 			g->scanned = before;
 			return false;

@@ -55,7 +55,7 @@ struct identity {
 	int group_count;
 };
 
-/* Looks up the ids to run with. A user without a passwd entry gets only the group of the same number. */
+/* Looks up the ids to run with. A user without a passwd entry gets only the group whose id equals the user's id. */
 static void identify(uid_t uid, struct identity *ret)
 {
 	*ret = (struct identity){ .changes = uid != geteuid(), .uid = uid, .gid = (gid_t)uid };

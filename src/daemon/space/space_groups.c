@@ -46,7 +46,7 @@ static bool concerns(const struct tenant *t, const struct mps_group *group, enum
 	for (unsigned i = 0; i < t->slot_limit; i++)
 		if (t->process[i] && t->process[i]->pid == pid)
 			return true;
-	/* The process may have ended: most programs end at once when their work fails. */
+	/* Look among ended processes too: most programs end at once when their work fails. */
 	for (unsigned i = 0; i < SPACE_GONE_PIDS; i++)
 		if (t->gone_pid[i] == pid)
 			return true;
@@ -302,7 +302,7 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 
 /*
  * Event tenant_added of subsystem.h. An adopted tenant that cannot join its group goes on, since it may have running
- * processes; the failure is reported to it.
+ * processes; tenant->space_fault then says why.
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {

@@ -27,8 +27,8 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 }
 
 /*
- * Corrects a sum over all containers: of a pod's containers that never run at the same time, only the largest needs its memory
- * and GPU time. Subtracts from `p` what the smaller ones count. If out of memory, subtracts nothing.
+ * `p` sums the needs of all containers. But containers of a pod that never run at the same time need only as much as the
+ * largest of them. Subtracts from `p` what the smaller ones count. If out of memory, subtracts nothing.
  */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)

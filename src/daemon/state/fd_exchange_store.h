@@ -19,8 +19,8 @@ struct fd_store *fd_store_free(struct fd_store *s);
 
 /*
  * Stores *fd under `key`, and sets *fd to -1. `pid` is the process that stores it, `bytes` the size that this process reports.
- * Returns -EEXIST if another process uses that key, -EBADF for no descriptor or a wrong kind, -EINVAL if key or bytes is 0,
- * -ENOSPC beyond FD_STORE_MOST.
+ * Returns -EEXIST if another process uses that key; -EBADF if *fd is no descriptor or of a kind that is not accepted; -EINVAL
+ * if key or bytes is 0; -ENOSPC if the store has FD_STORE_MOST descriptors.
  */
 int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int *fd,
 		 struct error *err);

@@ -14,7 +14,7 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* If NVML's figure for a process is below 1/8 of the configured context size, its context is not complete yet. */
+/* While NVML shows less than 1/8 of the configured context size for a process, the process's context is not complete. */
 #define CONTEXT_LEAST_PART 8
 /* growth of a process's unnamed memory (allocated by no call) that brings the next census forward */
 #define UNNAMED_STEP_BYTES (2 * MIB)
@@ -35,8 +35,8 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 }
 
 /*
- * Learns the cost of a context from NVML, because tenants can write their ledgers. A process with a context holds at least the
- * context, so the smallest figure is an upper bound. While a context is being created, the figure is smaller. So a figure
+ * Learns from NVML what a context costs, because tenants can falsify their ledgers. NVML's figure for a process includes its
+ * context, so the smallest figure of all processes bounds the cost. Figures of unfinished contexts are too small: a figure
  * counts only if it is stable and the process has allocated or launched. MPS clients do not count: their contexts are smaller.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
@@ -68,7 +68,7 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 				     card->index, nvml_bytes, nvml_bytes - ledger_bytes);
 }
 
-/* Returns the process's ledger when the census was requested or now, whichever is more. */
+/* Returns the process's largest ledger since the census was requested: its recorded peak, or if none, the value then or now. */
 static uint64_t ledger_most(struct process *p, unsigned device)
 {
 	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
@@ -83,8 +83,8 @@ static uint64_t ledger_most(struct process *p, unsigned device)
 }
 
 /*
- * Publishes the unnamed bytes (allocated by no call) to the library, which counts them. They replace fresh_bytes, which the
- * library measured before this census. If the library has changed fresh_bytes since, leaves this to the next census.
+ * Publishes the unnamed bytes (allocated by no call), so that the library counts them. They replace fresh_bytes, the library's
+ * own measurement from before this census. If the library has changed fresh_bytes since, only the next census publishes.
  */
 static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
 {
@@ -144,7 +144,7 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 			 node->census_every_ns);
 }
 
-/* Returns NVML's figure for the process: the larger one if it is listed twice, 0 if unknown. */
+/* Returns NVML's figure for the process; the larger figure if NVML lists the process twice; 0 if unknown. */
 static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 {
 	uint64_t bytes = 0;
@@ -214,9 +214,8 @@ static void add_process(struct quota_look *look, const struct census_card *seen,
 }
 
 /*
- * Checks the quota by NVML's figures alone. Contexts are in these figures, but may cost more than was charged, and loaded code
- * adds to them. So a tenant may exceed its quota by one context for each process after the first, but not by more than the
- * quota itself.
+ * Checks the quota by NVML's figures alone. These figures include contexts, which may cost more than was charged, and loaded
+ * code. So a tenant may exceed its quota by one context for each process after the first, but at most by the quota itself.
  */
 static void check_quota(struct card *card, struct tenant *t, unsigned device,
 			const struct census_card *seen)
@@ -281,7 +280,7 @@ static bool is_listed(const struct census_card *seen, int pid)
 	return false;
 }
 
-/* Returns the process's memory on the card when the census was requested or now, whichever is more. */
+/* Returns the larger of the process's memory on the card now and its memory there when the census was requested. */
 static uint64_t most_held(struct process *p, unsigned device)
 {
 	uint64_t before = p->census[device].used_before, now = process_used_bytes(p, device);

@@ -16,8 +16,8 @@
  * Allocates one container's slices. Reuses a claim with exactly these slices if no process lives in it. Releases any other
  * claim made from slices that has one of the slices, since the kubelet considers the slice free; returns -EBUSY if a process
  * lives in that claim. *ret_new_claim: the claim, if it was made for this call; NULL if it was there before. The caller owns
- * *ret_injection. After an error nothing is allocated and the outputs are unchanged. Other errors: claims_allocate(),
- * injection_make().
+ * *ret_injection. After an error nothing is allocated and the outputs are unchanged. Also returns errors of
+ * claims_allocate() and injection_make().
  */
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
 		    struct claim **ret_new_claim, struct injection *ret_injection,

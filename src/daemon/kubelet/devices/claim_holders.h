@@ -19,8 +19,8 @@ struct claim_holders *claim_holders_new(void);
 struct claim_holders *claim_holders_free(struct claim_holders *holders);
 
 /*
- * Records the holder, which the kubelet's list number `answer` names. If out of memory, the holder stays unknown until the
- * next list.
+ * Records the claim's holder. `answer` is the number of the kubelet's list that names the holder. If out of memory, the holder
+ * stays unknown until the next list.
  */
 void claim_holders_note(struct claim_holders *holders, const struct claim *claim,
 			const struct pod_holder *holder, uint64_t answer);

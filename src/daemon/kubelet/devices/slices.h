@@ -14,7 +14,7 @@
 
 #define SLICES_MAX_CARDS 64
 #define SLICES_MAX_PER_CARD 100
-#define SLICE_ID_MAX 64 /* the kubelet allows names of 63 bytes, and a NUL */
+#define SLICE_ID_MAX 64 /* 63 bytes, the most that the kubelet allows, and a NUL */
 
 struct slices {
 	unsigned card_count, per_card;
@@ -51,14 +51,14 @@ struct slice_share slices_share(unsigned per_card, unsigned count, uint64_t card
 				bool is_hard);
 
 /*
- * Chooses `size` available slices, with all of `must`, on as few cards as possible; among equal cards, those with the
- * fewest available, so that whole cards stay free. Returns -EINVAL if too few are available, or `must` is not available or
- * has more than `size`.
+ * Chooses `size` available slices, with all of `must`, on as few cards as possible. Prefers cards with few available slices, so
+ * that whole cards stay free. Returns -EINVAL if fewer than `size` slices are available, if a slice of `must` is not available,
+ * or if `must` has more than `size`.
  */
 int slices_prefer(const struct slices *slices, const struct slice_set *available,
 		  const struct slice_set *must, unsigned size, struct slice_set *ret,
 		  struct error *err);
-/* Like slices_prefer(), but first takes equally many from each card in `cards` (bit i is card i), as far as available. */
+/* Like slices_prefer(), but first takes the same number of slices, if available, from each card in `cards` (bit i: card i). */
 int slices_prefer_on(const struct slices *slices, const struct slice_set *available,
 		     const struct slice_set *must, unsigned size, uint64_t cards,
 		     struct slice_set *ret, struct error *err);

@@ -6,7 +6,7 @@
 
 #include "daemon/kubelet/devices/slices.h"
 
-/* the largest number of four digits, for the names of units; a card's memory beyond 2.4 TiB is not offered */
+/* the number in a unit's name has at most four digits; so at most 2.4 TiB of a card's memory are offered */
 #define UNITS_MAX_PER_CARD 9999
 
 struct units {

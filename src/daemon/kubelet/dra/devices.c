@@ -68,8 +68,8 @@ static uint64_t counted_bytes(struct tenant *tenant, unsigned device)
 }
 
 /*
- * Adds the card's memory and cores that `allot set` gave to tenants of ResourceClaims beyond what their ResourceClaims ask
- * for. The cluster's scheduler does not know of these.
+ * Adds to *bytes and *cores_pct what `allot set` gave tenants on the card beyond their ResourceClaims. The cluster's scheduler
+ * knows only the ResourceClaims.
  */
 static void add_raises(struct node *node, const struct card *card, uint64_t *bytes,
 		       double *cores_pct)

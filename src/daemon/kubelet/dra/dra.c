@@ -23,8 +23,7 @@
 
 #define LOOK_NS NSEC_PER_SEC
 /*
- * Longest time between two calls of publish(), for changes that no call of health_changed() or dra_promises_changed()
- * reports.
+ * Longest time between two calls of publish(): health_changed() and dra_promises_changed() do not report all changes.
  */
 #define PUBLISH_NS (30 * NSEC_PER_SEC)
 /* The kubelet's documentation asks for <driver>-reg.sock. */
@@ -119,8 +118,8 @@ static const struct grpc_method methods[] = {
 /* ---- periodic checks ---- */
 
 /*
- * Creates the socket if it is missing; the kubelet then notices and calls it. The directory may not exist yet. Returns false
- * if there is no socket, perhaps because another driver of the same name has it.
+ * Creates the socket if it is missing; the kubelet then notices the socket and calls us on it. Returns false without a socket:
+ * the directory may not exist yet, or another driver of the same name may have the socket.
  */
 static bool keep_socket(struct dra *dra)
 {

@@ -20,7 +20,7 @@ struct dra {
 	struct kube_client *client;
 	const char *node_name;
 	struct plugin_socket socket;
-	/* the failure that was logged last; NULL: none, or it is over */
+	/* the last logged failure; NULL: none was logged, or that failure is over */
 	char *logged_error;
 	struct loop_source *timer;     /* runs every second */
 	struct preparations preparing; /* calls that wait for the API server */

@@ -182,7 +182,7 @@ static void written(void *data, const struct kube_answer *reply)
 	p->call = NULL;
 	p->writing = NULL;
 	p->sending = NULL;
-	/* Status 404: after a deletion the slice is gone; after an update it must be created. */
+	/* Status 404: the server has no such slice. A deletion has then succeeded; an update must create the slice instead. */
 	bool is_gone = reply->status == HTTP_NOT_FOUND ? !sent || s->object
 						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {
@@ -277,7 +277,7 @@ static bool is_right(const struct gpu_slice *s, const char *node_uid, const json
 	       (s->sent && json_equal(s->sent, devices) && json_equal(has, s->taken));
 }
 
-/* Writes the slice if the server's slice is not as desired. If its GPU is gone, deletes it at the server, then forgets it. */
+/* Writes the slice if the server's is not as desired. If its GPU is gone, deletes the slice at the server and then here. */
 static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
 {
 	cleanup_object json_t *devices = NULL;

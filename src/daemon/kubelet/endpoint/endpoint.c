@@ -62,7 +62,7 @@ static void renew(struct endpoint *e)
 	e->is_failure_logged = false;
 	/*
 	 * Closing the old socket ended the kubelet's streams, so endpoint_is_unwatched() armed the timer for another
-	 * registration. The registration below makes that one unnecessary.
+	 * registration. That is not needed, because we register right here.
 	 */
 	loop_disarm(e->renew_timer);
 	registrar_register(e->registrar);

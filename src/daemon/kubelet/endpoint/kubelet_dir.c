@@ -65,7 +65,7 @@ static void directory_appeared(struct kubelet_dir *k, int watch)
 }
 
 /*
- * Runs each second, because inotify does not report (IN_DELETE_SELF) a removed directory while our socket in it is open.
+ * Runs each second, because inotify does not report the directory's removal (IN_DELETE_SELF) while our socket there is open.
  * inotify gives the same directory the same watch number, so another number means another directory.
  */
 static void check_directory(void *data, uint32_t events)

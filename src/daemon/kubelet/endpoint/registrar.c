@@ -62,7 +62,7 @@ static int call(struct registrar *r, struct error *err)
 	return 0;
 }
 
-/* Logs the failure unless it equals the last logged one, since the call is retried. */
+/* Logs the failure unless its text equals that of the last logged failure: retries often fail alike. */
 static void log_failure(struct registrar *r, const struct error *err)
 {
 	if (!strcmp(r->logged_error, err->text))
@@ -76,7 +76,7 @@ static void log_failure(struct registrar *r, const struct error *err)
 			    err->text);
 }
 
-/* Calls the kubelet once. Called with the lock held, which is released during the call. Returns true if registered. */
+/* Asks the kubelet once to register us. Call with the lock held; releases it during the call. Returns true if registered. */
 static bool try_once(struct registrar *r)
 {
 	struct error err = { 0 };

@@ -77,7 +77,7 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/* Removes the container's shares from the annotation to-allocate. Returns -ESTALE if the annotation has other shares for it. */
+/* Removes the container's shares from to-allocate. Returns -ESTALE if to-allocate has other shares for the container. */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -213,7 +213,7 @@ static void answered(void *data, const struct kube_answer *answer)
 {
 	struct binding *b = data;
 	b->call = NULL;
-	/* The pod and its shares are gone; only the lock is left to release. */
+	/* The pod is gone, and its annotations with it; only the node's lock must still be released. */
 	if (answer->status == 404 && b->step <= STEP_WRITE_POD) {
 		next_step(b, STEP_READ_NODE);
 		return;

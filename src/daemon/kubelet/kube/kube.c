@@ -170,8 +170,8 @@ static int find_name(struct node_kube *k, struct error *err)
 /* ---- events of the watches ---- */
 
 /*
- * Logs when a watch begins to fail, and when both work again. If both fail, because the server is away, that is logged
- * once.
+ * Logs when one of the two watches (Node object, pods) begins to fail, and when both work again. If both fail because the
+ * server is away, logs that once.
  */
 static void log_failure_once(struct node_kube *k, bool *fails, const struct error *err)
 {
@@ -347,7 +347,7 @@ bool node_kube_withdraw(struct node_kube *k)
 }
 
 /*
- * Returns true if a pod is being bound to this node, or the kubelet has not yet called for the shares of a bound pod. The
+ * Returns true if a pod is being bound to this node, or the kubelet has not yet called Allocate for a bound pod. The
  * scheduler locks the node before the binding, and the lock is held until the pod has all its shares.
  */
 static bool is_pod_on_way(const struct node_kube *k)

@@ -26,7 +26,7 @@
 struct seen {
 	TAILQ_ENTRY(seen) link;
 	char id[TENANT_ID_MAX]; /* id of the claim's tenant */
-	/* the inputs of the last change, as text_of() gives them; NULL: none were read yet */
+	/* the inputs of the last call of change(), as text_of() gives them; NULL: none yet */
 	char *text;
 	bool is_refused; /* the change was refused, and that was logged */
 	bool is_there;
@@ -127,8 +127,8 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * For a claim made from slices, returns the priority in the container's limits, or NULL if there is none: when the claim was
- * made, the container was not known. Returns NULL for other claims, which got their priority when they were made.
+ * Returns the priority in the container's limits, or NULL if they have none. Only for a claim made from slices, whose container
+ * was not known when the claim was made. Other claims got their priority when they were made; returns NULL for them.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)

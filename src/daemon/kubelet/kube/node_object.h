@@ -31,7 +31,7 @@ bool node_object_has_withdrawn(const struct node_object *object);
 /* NULL is allowed; returns NULL */
 struct node_object *node_object_stop(struct node_object *object);
 
-/* Sets what the Node object is to have. Takes the contents of *desired and leaves it empty. */
+/* Sets the annotations and labels that the Node object must have. Takes the contents of *desired and empties it. */
 void node_object_set_desired(struct node_object *object, struct desired_metadata *desired);
 
 /* Returns the uid as last seen; NULL if the object was not seen. */

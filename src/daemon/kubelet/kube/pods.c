@@ -14,7 +14,7 @@ struct node_pods {
 	void *data;
 	struct kube_watch *watch;
 	struct kube_pod **pod; /* has space for `room` pods */
-	bool *is_listed;       /* for each pod: the list that the watch is receiving has named it */
+	bool *is_listed;       /* for each pod: the arriving list has named the pod */
 	size_t count, room;
 	bool is_listing, is_known;
 };

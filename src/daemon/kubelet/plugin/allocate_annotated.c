@@ -292,7 +292,7 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 	if (r == -ENOSPC && annotated_may_fit_soon(c->annotated, c->begun_ns))
 		return false;
 	undo_allocation(c, "its container can't be prepared");
-	/* No binding was begun, so the container got no shares: drop the answer. The write below records the failure. */
+	/* No binding was begun, so the container gets no shares: drop the answer. The failure is recorded below. */
 	c->reply = grpc_message_unref(c->reply);
 	free(c->assignment);
 	c->assignment = NULL;

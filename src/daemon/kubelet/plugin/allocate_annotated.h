@@ -39,17 +39,17 @@ enum claim_need annotated_need(const struct annotated *annotated, const struct c
 /* Releases claims that annotated_need() calls unwanted and in which no process lives. */
 void annotated_sweep(struct annotated *annotated);
 /*
- * Returns true if a request that does not fit now may fit soon, so its call should wait. True for ANNOTATED_LATE_NS after
- * begun_ns: the kubelet may have reassigned devices before the watch shows that their earlier pod ended. True for
- * ANNOTATED_ENDING_NS if a claim has outlived its pod: the claim's last process may end soon.
+ * Returns true if a request that does not fit now may fit soon, so its call should wait. Always true until ANNOTATED_LATE_NS
+ * after begun_ns: the kubelet may have reassigned devices before the watch shows that their earlier pod ended. From then until
+ * ANNOTATED_ENDING_NS, true only if a claim has outlived its pod: the claim's last process may end soon.
  */
 #define ANNOTATED_ENDING_NS (5 * NSEC_PER_SEC)
 #define ANNOTATED_LATE_NS (2 * NSEC_PER_SEC)
 bool annotated_may_fit_soon(const struct annotated *annotated, uint64_t begun_ns);
 
 /*
- * Returns true if the result `r` of choosing a pod may change soon, because the watches may lag; the call should then wait.
- * -EAGAIN (no pod is known to wait): for 20 s after begun_ns. -EBUSY (several pods seem to wait, or an ending pod holds the
- * node's lock) and -ETIMEDOUT (the binding seems too old): for ANNOTATED_LATE_NS.
+ * Returns true if the call should wait, because its pod could not be chosen (result `r`) but the watches may lag. Waits at most
+ * 20 s after begun_ns for -EAGAIN (no pod is known to wait). Waits at most ANNOTATED_LATE_NS for -EBUSY (several pods seem to
+ * wait, or an ending pod holds the node's lock) and for -ETIMEDOUT (the binding seems too old).
  */
 bool annotated_may_change(int r, uint64_t begun_ns);

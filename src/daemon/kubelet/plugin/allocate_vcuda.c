@@ -21,8 +21,8 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 /*
- * How long a call for memory waits if awaited_pod(), the pod whose call for cores was answered last, requests another amount.
- * By then the watch shows whether that pod ended between its two calls.
+ * How long a call for memory waits if its amount is not what awaited_pod() requests, the pod whose call for cores was answered
+ * last. After this time the watch shows whether that pod ended between its two calls.
  */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 
@@ -91,8 +91,8 @@ void vcuda_answer(struct vcuda_call *c)
 /* ---- cores ---- */
 
 /*
- * has_open: a call for memory was answered, and the same container's call for cores is still expected. Clears has_open once
- * all containers that request this amount of memory have claims.
+ * While has_open is set, a call for memory was answered and the same container's call for cores is still expected. Clears
+ * has_open once every container that requests open_units of memory has a claim.
  */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {
@@ -243,7 +243,7 @@ static bool try_call(struct vcuda_call *c)
 	return true;
 }
 
-/* Handles the queued calls one after the other, because a call's meaning depends on those before it. */
+/* Handles the queued calls one after the other, because a call's meaning depends on the calls before it. */
 static void retry_calls(void *data, uint32_t events)
 {
 	struct vcuda *v = data;

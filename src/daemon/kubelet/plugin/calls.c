@@ -22,7 +22,7 @@ static size_t most_ids(const struct slices *slices)
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/* Like most_ids(), but for memory units one name each is enough, since there is no preference call for them. */
+/* Like most_ids(). But a request names each memory unit only once, since there is no preference call for memory units. */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)
@@ -65,7 +65,7 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 	grpc_call_end(call, status_of(error), err->text);
 }
 
-/* Writes to *err why a request could not be read, if its result `r` is an error. Returns `r`. */
+/* `r` is the result of reading a request. If it is an error, writes the reason to *err. Returns `r`. */
 static int check_read(int r, struct error *err)
 {
 	switch (r) {
@@ -192,7 +192,7 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 
 struct allocation {
 	size_t count;
-	struct claim **claim; /* of each container; NULL: its claim was there before the call */
+	struct claim **claim; /* for each container; NULL: not made for this call */
 	struct injection *injection;
 };
 

@@ -149,7 +149,7 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 
 /* ---- gpu-manager's vocabulary ---- */
 
-/* Finds a claim with a device of the holder, preferring one of the holder's pod. Returns NULL if there is none. */
+/* Finds a claim with a device of the holder, preferably a claim of the holder's pod. Returns NULL if there is none. */
 static struct claim *find_by_device(struct claims *claims, const char *uid,
 				    const struct pod_holder *holder)
 {
@@ -215,7 +215,7 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
-	/* claims for which the kubelet lists a holder, even if its devices are not the claim's; has space for all claims */
+	/* claims with a holder on the kubelet's list, even one with other devices than the claim's; has space for all claims */
 	struct claim **matched;
 	size_t matched_count;
 	/* in gpu-manager's vocabulary: claims and their holders; has space for all claims */

@@ -47,8 +47,8 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
 
 /*
- * Checks a container whose device ids are hundredths of cards' time: finds the claim whose key names one of the devices, and
- * compares its amounts with the pod's request. Returns as reconcile_shares(), but the claim may be another container's.
+ * Checks a container whose device ids are hundredths of cards' time: finds the claim whose key names one of these devices, and
+ * compares the claim's amounts with the pod's request. Returns as reconcile_shares(), but the claim may be another container's.
  * *ret_container is the holder's index in the pod.
  */
 int reconcile_cores(const struct slices *slices, const struct vcuda_names *names,

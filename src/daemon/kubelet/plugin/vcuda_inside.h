@@ -24,7 +24,7 @@ struct vcuda_call {
 	/* key of the claim that the call hands out; is_new: made for this call */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
-	/* made if the container uses an init container's claim; recorded when the call is answered; owned */
+	/* if the container uses an init container's claim: the record of that, for owners_record(); owned; else NULL */
 	struct owners_share *share;
 	unsigned cores, units;
 	struct grpc_message *reply; /* NULL if refused, or not decided yet */

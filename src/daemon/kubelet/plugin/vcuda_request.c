@@ -42,8 +42,8 @@ static int add_card(struct card *card, const struct vcuda_request *ask, uint64_t
 /* ---- a scheduler's choice ---- */
 
 /*
- * Finds the chosen card by UUID or device file number; by index if that number is unknown. Returns the card's index; negative
- * if there is none.
+ * Finds the card that a scheduler chose, by its UUID or by the number of its device file. A card whose number is unknown is
+ * found by its index. Returns the card's index; negative if there is none.
  */
 static int find_chosen(const struct node *node, const struct vcuda_request *ask, unsigned which)
 {

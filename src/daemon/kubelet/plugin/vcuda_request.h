@@ -8,10 +8,10 @@
 #include "policy/placement/choose_cards.h"
 
 /*
- * Makes a request for the cards that a scheduler chose, else for the best ones. *ret points to `key` and `name`. `model`: this
- * node now (topology.h); `device`: the first device that the kubelet picked, for the key. Returns -ENOSPC, with reasons, if
- * there is no room; -ENODEV if a chosen card is not on this node; -EINVAL for a part of a card if kube_share forbids that, too
- * many cards, or names that are too long.
+ * Makes a request for the cards that a scheduler chose, else for the best ones. *ret points to `key` and `name`. `model`: the
+ * node's present use (topology.h); `device`: the first device that the kubelet picked, for the key. Returns -ENOSPC, with
+ * reasons, if there is no room; -ENODEV if a chosen card is not on this node; -EINVAL for a part of a card if kube_share
+ * forbids that, too many cards, or names that are too long.
  */
 int vcuda_request_make(struct node *node, const struct place_node *model,
 		       const struct vcuda_choice *choice, const char *device,

@@ -46,7 +46,7 @@ enum checkpoint_place checkpoint_place(const struct checkpoint *checkpoint);
 const char *checkpoint_place_name(enum checkpoint_place place);
 /* Returns why the last order failed, or "". */
 const char *checkpoint_error(const struct checkpoint *checkpoint);
-/* Return the bytes to move on all cards by the last order, and how long that move took. */
+/* Return how many bytes the last order had to move, summed over all cards, and how long the move took. */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 uint64_t checkpoint_moved_ns(const struct checkpoint *checkpoint);
 /* Returns the number of failed orders so far. */

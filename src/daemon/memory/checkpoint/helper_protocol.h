@@ -22,7 +22,7 @@ struct helper_order {
 	uint32_t lock_ms; /* how long locking a process may wait for the end of its GPU work */
 	uint32_t room_ms; /* for goal IN: how long to wait for room on the cards */
 	uint32_t process_count;
-	/* memory that the processes need on each card; the index is the card's in NVML */
+	/* memory that the processes need on each card, indexed by NVML's number of the card */
 	uint64_t bytes[HELPER_MAX_CARDS];
 	struct helper_process process[HELPER_MAX_PROCESSES];
 };

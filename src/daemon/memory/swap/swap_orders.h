@@ -37,8 +37,8 @@ struct swap_figures {
 };
 
 /*
- * Sets swap_arena_bytes to the request's value, or to the sum of the quotas if that is less or nothing was requested; rounds
- * it up. Without on_full "swap", it stays 0. Returns -EINVAL or -ENOSPC; err then says what would be accepted.
+ * Checks the requested swap_arena_bytes. Limits them to the sum of the quotas, which is also the default, and rounds them up.
+ * Without on_full "swap", none may be requested. Returns -EINVAL or -ENOSPC; err then says what would be accepted.
  */
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
 
@@ -63,8 +63,8 @@ void swap_repeat_order(struct tenant *tenant);
 
 struct swap_figures swap_figures(const struct tenant *tenant);
 /*
- * Returns where the tenant's memory is. PLACE_IN also if processes gave up on leaving or cannot leave; PLACE_STUCK if some are
- * out and others gave up.
+ * Returns where the tenant's memory is. PLACE_IN also if all its processes gave up leaving or cannot leave; PLACE_STUCK if some
+ * processes are out and others gave up.
  */
 enum checkpoint_place swap_place(const struct tenant *tenant);
 /* While a tenant leaves: bytes that have left or are copied, all movable bytes, and bytes that stay. */

@@ -156,8 +156,8 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 }
 
 /*
- * Returns how much of the card swappable tenants can use: all except promises to others, other processes' memory, memory that
- * the driver has not freed yet, and the margin.
+ * Returns how much of the card's memory swappable tenants can use: all except promises to other tenants, memory of processes
+ * outside all tenants, memory that the driver has not freed yet, and the margin.
  */
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
@@ -210,7 +210,7 @@ static void publish_bounds(struct tenant *t)
 	}
 }
 
-/* Gives the tenant the decided order. Returns true while it moves. */
+/* Gives the tenant the decided order. Returns true while the tenant's memory moves. */
 static bool apply_order(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
@@ -229,7 +229,7 @@ static bool apply_order(struct tenant *t)
 	       r->should_be_in != (r->seen.place == SWAP_SCHEDULE_IN);
 }
 
-/* Adds the tenant to the schedule, on its card or off it as its processes report: an adopted tenant may be off. */
+/* Adds the tenant to the schedule. An adopted tenant may be off its card: its processes report where their memory is. */
 static void schedule_tenant(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);

@@ -117,7 +117,7 @@ static void publish_place(struct tenant *t)
 	census_request(t->node->census);
 }
 
-/* Sets and saves the terms. `is_away`: some memory is off the card, so there is no lease even if not paused. */
+/* Sets and saves the terms. `is_away`: some memory is off the card, so the tenant gets no lease even if it is not paused. */
 static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_out)
 {
 	t->is_away = is_away;

@@ -17,8 +17,8 @@
 #include "daemon/util/json.h"
 
 /*
- * Pauses the tenant and begins to take it off its card. Returns 0 also if it is off, -EBUSY if it is moving, -ESRCH without
- * processes, or another -errno.
+ * Pauses the tenant and begins to take it off its card. Returns 0 also if the tenant is off already; -EBUSY if it is moving;
+ * -ESRCH if it has no processes; or another -errno.
  */
 int tenant_checkpoint_leave(struct tenant *tenant, struct error *err);
 /* Begins to bring the tenant back, to be paused (`paused`) or run. Returns -ENOSPC without room, -EBUSY if it is moving. */
@@ -29,7 +29,7 @@ int tenant_checkpoint_outcome(struct tenant *tenant, struct error *err);
 /* Returns the progress of leaving: zero until all memory has left, since a checkpoint reports nothing in between. */
 struct swap_progress tenant_checkpoint_progress(struct tenant *tenant);
 
-/* Call for an adopted tenant that was off the card: takes it off again. */
+/* Call for an adopted tenant: takes it off its card if it was off under the previous daemon and has come back since. */
 void tenant_checkpoint_adopted(struct tenant *tenant);
 void tenant_checkpoint_forget(struct tenant *tenant);
 

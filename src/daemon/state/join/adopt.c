@@ -44,7 +44,7 @@ static void forget(struct old_process *old)
 	publish_unslotted(tenant);
 }
 
-/* The tenant's command (tenant.command_pid) has ended, so it cannot come back to hold the tenant. */
+/* The tenant's command (tenant.command_pid) has ended, so it cannot reconnect to keep the tenant alive. */
 static void command_ended(void *data, uint32_t events)
 {
 	struct tenant *tenant = data;
@@ -97,7 +97,7 @@ static void old_process_died(void *data, uint32_t events)
 	tenant_end_if_unused(tenant);
 }
 
-/* Watches a process of the state file. Returns -ESRCH if it has ended; after another -errno it may live, and is not watched. */
+/* Watches a process of the state file. Returns -ESRCH if it has ended. After another -errno it may live, but is unwatched. */
 static int watch(struct tenant *tenant, struct old_process *old)
 {
 	old->pidfd = -1;
@@ -111,8 +111,8 @@ static int watch(struct tenant *tenant, struct old_process *old)
 }
 
 /*
- * Returns whether the tenant's command may come back to hold the tenant. Also true if the command is unknown, or lives but
- * cannot be watched.
+ * Returns whether the tenant's command may reconnect to keep the tenant alive. Also true if the command is unknown, or lives
+ * but cannot be watched.
  */
 static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
 {
@@ -279,8 +279,8 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 }
 
 /*
- * Forgets old processes whose usage was copied to their slots. Ends the adoption if none is left, or adopting_end_ns is over.
- * Returns true while polling is needed.
+ * Forgets old processes whose usage was copied to their slots. Ends the adoption if no old process remains, or if
+ * adopting_end_ns has passed. Returns true while polling is needed.
  */
 static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 {

@@ -27,12 +27,12 @@ void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_b
 /* Returns true while a tenant waits for processes of the previous daemon, at most for config.adopt_wait_ns. */
 bool adopt_is_any_expected(const struct node *node);
 
-/* Returns true if `pid` is a process that the previous daemon had registered, and this daemon has not yet. */
+/* Returns true if `pid` was registered with the previous daemon, but is not yet registered with this one. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
 /*
- * Call when a slot was freed: if a process of the previous daemon was still copying its usage into it, that process counts as
- * not yet registered with this daemon.
+ * Call when a slot was freed. A process of the previous daemon that was still copying its usage into the slot counts as not yet
+ * registered with this daemon.
  */
 void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
 

@@ -8,8 +8,8 @@
 #include "daemon/util/procfs.h"
 
 /*
- * Returns the slot of a process that registers again, because the reply was lost or the process believed this daemon dead. It
- * gets no second slot. Returns NULL for a new process, and for a process of an earlier daemon, which needs a new slot.
+ * Returns the slot of a process that registers again with this daemon, because the reply was lost or the process believed the
+ * daemon dead. Returns NULL for a new process or a process of an earlier daemon, both of which need a new slot.
  */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {

@@ -21,7 +21,7 @@ struct drain {
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
 {
 	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
-	/* Without memory for the entry, the bytes just count as free slightly too early. */
+	/* If calloc() failed, the bytes count as free slightly too early. */
 	if (!d)
 		return;
 	*d = (struct drain){ .next = card->drains,
@@ -77,7 +77,7 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 
 /*
  * Returns true if the driver has freed the memory of `d`. Either of two signs is enough: the card's used memory has fallen by
- * d->bytes, or its unlisted memory has not grown. The second sign works even if other processes allocated meanwhile.
+ * d->bytes, or the used memory that no listed process holds has not grown. The second works even if other processes allocate.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {
@@ -96,8 +96,8 @@ static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 }
 
 /*
- * If the card's used memory falls, that confirms only as much draining memory as the size of the fall. So once `d` is
- * confirmed, lower figure_bytes of the other entries by the part of the fall that `d` explains.
+ * One fall of the card's used memory must not confirm two entries. So once `d` is confirmed, subtracts its bytes from
+ * figure_bytes of the other entries, from which their falls are measured.
  */
 static void use_up_fall(struct card *card, const struct drain *d)
 {

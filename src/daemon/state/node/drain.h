@@ -2,9 +2,9 @@
  * When a process dies, its memory no longer counts in the tenant's quota, but the driver may free it only later. Until then
  * the memory is draining: it counts as taken on the card.
  *
- * Draining ends after DRAIN_MAX_NS, or when a census (a reading of NVML) shows that the memory is free: the process is off
- * NVML's list. Also the card's used memory has fallen, or the used memory that no listed process holds has not grown since the
- * death. Main thread only.
+ * Draining ends after DRAIN_MAX_NS, or when a census (a reading of NVML) shows that the memory is free. For that, the process
+ * must be off NVML's list. Also the card's used memory must have fallen, or the used memory that no listed process holds must
+ * not have grown since the death. Main thread only.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct card;
 struct census_card;
 
 /*
- * Begins to count `bytes` (0: nothing) as draining. Call when process `pid` has ended with so much memory on the card.
+ * Begins to count `bytes` (0: nothing) as draining. Call when process `pid` has ended; it had that much memory on the card.
  * was_listed: the last census had the process on NVML's list.
  */
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed);

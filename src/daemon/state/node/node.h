@@ -140,9 +140,9 @@ struct node {
 	struct memory_wait_counts waits;
 	/* requests on the control socket, and how many of them were refused */
 	uint64_t requests, refused;
-	/* last reply to `list`, which also answers requests that came before list_ns; NULL: none */
+	/* last reply to `list`; it may also answer requests that came before list_ns; NULL: none */
 	char *list_text;
-	uint64_t list_ns; /* when making list_text began */
+	uint64_t list_ns; /* when we began to make list_text */
 	/* failed requests to make a tenant, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/* changes of containers' terms by their pods' annotations: made, refused */

@@ -32,7 +32,7 @@ struct subsystem {
 	void (*tenant_removed)(struct tenant *tenant);
 	/* The tenant ends for good, and its files will be deleted. Called before tenant_removed. */
 	void (*tenant_ended)(struct tenant *tenant, const char *why);
-	/* The tenant was removed while processes live: it may take no more memory. */
+	/* The tenant was removed while some of its processes live: they may take no more memory. */
 	void (*tenant_retired)(struct tenant *tenant);
 	/* The tenant's share, priority or choice to borrow has changed. */
 	void (*share_changed)(struct tenant *tenant);
