@@ -23,7 +23,7 @@ TAILQ_HEAD(plugin_watchers, plugin_watcher);
 enum endpoint_role {
 	/* slices of GPUs; the answer to Allocate also has mounts and environment variables */
 	ENDPOINT_SHARES,
-	/* units of memory (units.h); another endpoint then offers slices of time */
+	/* units of memory (units.h); a second endpoint then offers the cards' time, as slices */
 	ENDPOINT_MEMORY,
 };
 

@@ -32,7 +32,7 @@ int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 
 /*
  * annotated_is_own_claim() returns whether the claim's key names a pod's container (pod_key.h). annotated_need() returns
- * whether that pod, or another that holds the claim's device, still needs the claim.
+ * whether the claim is still needed by that pod, or by another pod that holds the claim's device.
  */
 bool annotated_is_own_claim(const struct claim *claim);
 enum claim_need annotated_need(const struct annotated *annotated, const struct claim *claim);
