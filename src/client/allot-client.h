@@ -99,8 +99,8 @@ int allot_client_list(allot_client *client, allot_list **ret_list, struct allot_
 void allot_list_free(allot_list *list);
 
 /*
- * Returns the list as JSON, as `allot ps --json` prints it and docs/reference/protocol.md describes it. It also has the values
- * for which there is no function here. The text belongs to the list.
+ * Returns the list as JSON, as `allot ps --json` prints it and docs/reference/protocol.md describes it. The JSON also has
+ * values for which this library has no function. The text belongs to the list.
  */
 const char *allot_list_json(const allot_list *list);
 
@@ -179,8 +179,8 @@ uint64_t allot_share_memory_used_bytes(const allot_share *share);
 double allot_share_cores_pct(const allot_share *share);
 
 /*
- * Return the highest share that the tenant may reach when others leave time unused: ..._limit_pct() as requested,
- * ..._limit_now_pct() as in force now, with the time that other tenants lend.
+ * Return the tenant's limit: the most GPU time that the tenant may have, in percent. ..._limit_pct() is the requested limit;
+ * ..._limit_now_pct() includes the time that other tenants lend now.
  */
 double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
@@ -247,10 +247,10 @@ const char *allot_client_warnings(const allot_client *client);
  * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work completes. If the tenant's memory
  * is moved off its devices, or brought back from a driver's checkpoint, these functions return when the move is over, unless
  * ALLOT_PAUSE_NO_WAIT is given. The duration of the move grows with the number of bytes. -EBUSY: the memory is being moved
- * already, or can't be moved now. -ENOSPC: there is no room to move it to. -ECANCELED: another client resumed the tenant, or
- * moved its memory out again, meanwhile. -ESRCH: the tenant ended meanwhile, or has no process with GPU memory to move.
- * -EINVAL: this version does not know the flags. For root and group "allot", `tenant` may also be a container with GPU work,
- * by name or by the beginning of its id.
+ * already, or can't be moved now. -ENOSPC: there is no room at the move's destination. -ECANCELED: meanwhile another client
+ * resumed the tenant, or moved the tenant's memory out again. -ESRCH: the tenant ended meanwhile, or has no process with GPU
+ * memory to move. -EINVAL: `flags` has a bit that this version does not know. For root and group "allot", `tenant` may also be
+ * a container with GPU work, by name or by the beginning of its id.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
 		       struct allot_error *err);
@@ -259,8 +259,8 @@ int allot_client_resume(allot_client *client, const char *tenant, struct allot_e
 /* ---- any other request ---- */
 
 /*
- * Sends a request of docs/reference/protocol.md: `op` with `members`, which is a JSON object, "{}" or NULL. *ret_reply gets the
- * whole reply as JSON; free it with allot_free(). ret_reply may be NULL. -EINVAL if members is not an object.
+ * Sends the request `op` of docs/reference/protocol.md. `members` is a JSON object as text; NULL counts as "{}". *ret_reply gets
+ * the whole reply as JSON; free it with allot_free(). ret_reply may be NULL. -EINVAL if members is not an object.
  */
 int allot_client_request(allot_client *client, const char *op, const char *members,
 			 char **ret_reply, struct allot_error *err);

@@ -122,8 +122,8 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 	json_t *request = json_deep_copy(change->members);
 
 	/*
-	 * json_string() fails for a name that is not UTF-8, which no tenant can have. The daemon refuses the empty name that is
-	 * sent instead.
+	 * json_string() fails for a name that is not UTF-8. No tenant has such a name, so send an empty name, which the daemon
+	 * refuses.
 	 */
 	if (request && json_object_set_new(request, "name", json_string(tenant)) &&
 	    json_object_set_new(request, "name", json_string(""))) {

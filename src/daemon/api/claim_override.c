@@ -124,7 +124,7 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 	if (is_nothing && !before)
 		return 0;
 	int r = plan_change(claim, &original, override, &change, &changes, err);
-	/* There is nothing to save if no term changes, and claim->original (NULL: original terms in force) need not change. */
+	/* Save nothing if no term changes and claim->original (NULL: the original terms are in force) stays as it is. */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
 	struct claim_original *kept = is_nothing ? NULL : malloc(sizeof(*kept));

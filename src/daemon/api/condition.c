@@ -18,8 +18,8 @@ const char *tenant_condition_name(enum tenant_condition condition)
 }
 
 /*
- * Returns where the tenant's memory is moving or was moved. Returns `otherwise` if all memory is on the cards and stays there,
- * or if a move failed half way (PLACE_STUCK).
+ * Returns the condition of a tenant whose memory is moving or was moved off the cards. Returns `otherwise` if all memory is on
+ * the cards and stays there, or if a move failed half way (PLACE_STUCK).
  */
 static enum tenant_condition moved_or(const struct tenant *t, enum tenant_condition otherwise)
 {

@@ -22,7 +22,7 @@
 
 #define BACKLOG 4096 /* limited by the kernel's somaxconn */
 #define ACCEPT_BATCH 64
-/* After this time the loop handles other events before further requests. */
+/* longest time for requests at a stretch; then the loop handles other events */
 #define TURN_NS NSEC_PER_MSEC
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
@@ -319,9 +319,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Makes room for a new connection, whose user has count_of_comer connections already. Closes a connection of the user (not
- * root) with the most connections, but none that holds a tenant or a trace. Afterwards that user still has more than
- * count_of_comer connections. Returns false if no connection may be closed.
+ * Closes a connection to make room for a new one, whose user already has count_of_comer connections. Closes a connection of the
+ * user (not root) with the most connections, if more than count_of_comer remain to this user. Never closes a connection that
+ * holds a tenant or a trace. Returns false if no connection may be closed.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {

@@ -6,9 +6,9 @@
  * dropped. Users are served in turn, one request each. Clients that ask for the list of tenants at the same time get the same
  * reply.
  *
- * If all connections are taken, a new one replaces an old one of the user (not root) with the most connections; connections
- * that hold a tenant or a trace stay. If none can be replaced, only a user with fewer than CONTROL_ASSURED connections gets a
- * new one.
+ * If all connections are taken, a new connection replaces an old connection of the user (not root) with the most connections.
+ * Connections that hold a tenant or a trace are never replaced. If no connection can be replaced, the daemon accepts a new
+ * connection only from a user with fewer than CONTROL_ASSURED connections.
  */
 #pragma once
 

@@ -193,7 +193,7 @@ static json_t *failure(const struct error *err)
 {
 	json_t *reply = json_pack("{s:b, s:s, s:i}", "ok", 0, "error", err->text, "errno",
 				  err->code);
-	/* json_pack() fails if the text is not UTF-8: a text that quotes the request may be cut within a character. */
+	/* json_pack() fails if err->text is not UTF-8: the text may quote the request, and may be cut within a character. */
 	return reply ? reply
 		     : json_pack("{s:b, s:s, s:i}", "ok", 0, "error", "failed", "errno", err->code);
 }

@@ -191,7 +191,7 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > known ? used - known : 0));
 }
 
-/* Returns null if the library can move no memory of the tenant, and no checkpoint is in force or has failed. */
+/* Returns null if the library can't move the tenant's memory, and the tenant has no checkpoint, not even a failed one. */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

@@ -117,9 +117,9 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 }
 
 /*
- * Chooses a card for each entry that names none, all together, by the evaluators below (policy/placement/evaluate.h): the
- * emptiest cards, then those nearest to each other by links. Returns false if impossible. promise_decide() later checks whether
- * each request fits.
+ * Chooses the cards of all entries without one at the same time, by the evaluators below (policy/placement/evaluate.h): the
+ * emptiest cards, and among equally empty cards those with the best links to each other. Returns false if no choice is
+ * possible. promise_decide() later checks whether each request fits.
  */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {

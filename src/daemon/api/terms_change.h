@@ -10,7 +10,8 @@
 
 struct terms_change {
 	struct promise promise[REGION_MAX_DEVICES];
-	bool changes[REGION_MAX_DEVICES]; /* terms_change_device() has set promise[i], which otherwise is the current promise */
+	/* changes[i]: terms_change_device() has set promise[i]; else promise[i] is the current promise */
+	bool changes[REGION_MAX_DEVICES];
 	enum on_full on_full; /* fail or wait; swap cannot be changed */
 	enum elastic_choice elastic;
 	enum on_violation on_violation;
@@ -20,8 +21,8 @@ struct terms_change {
 struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
- * Sets on_full in the change. Returns -EOPNOTSUPP for a change to or from swap, which is decided when a container is made.
- * Call before terms_change_device(), since with `wait` a quota is not promised and need not be free.
+ * Sets on_full in the change. Returns -EOPNOTSUPP for a change to or from `swap`, which can be chosen only when a tenant is
+ * made. Call before terms_change_device(): with `wait` a quota is not promised, so it needs no unpromised memory.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);

@@ -23,12 +23,12 @@
  * library always permits, so exactly that minimum may be in flight.
  */
 #define SLIP_DEPTH_NS 1
-/* Longest times between two readings of a lessee's slots (can_wait()), and of all slots while no lessee works (STILL). */
+/* Longest times between two readings of a lessee's slots; see can_wait(). POLL_STILL_NS: of all slots while no lessee works. */
 #define POLL_IDLE_NS UINT64_C(1000000)
 #define POLL_WAITING_NS UINT64_C(4000000)
 #define POLL_RUNG_NS UINT64_C(20000000)
 #define POLL_STILL_NS NSEC_PER_SEC
-/* least time between calls of on_memory() because of new memory */
+/* least time between two calls of on_memory() that report new memory */
 #define NEW_MEMORY_EVERY_NS UINT64_C(50000000)
 #define REQUEST_EVERY_NS UINT64_C(2000000) /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)

@@ -1,11 +1,11 @@
 /*
  * An arbitration is a thread that divides one card's time among tenants. A lessee is one tenant on one card. The thread reads
- * the tenants' slots (abi/shm/region.h), lets the arbiter decide which has the lease (policy/lease/arbiter.h), publishes the
- * decision in the region, and wakes waiting processes. It also increments the regions' heartbeats, samples what each tenant
- * got, and adapts the limits of tenants that may borrow (policy/lease/rules/lend.h).
+ * the tenants' slots (abi/shm/region.h), lets the arbiter decide which tenant has the lease (policy/lease/arbiter.h), publishes
+ * the decision in the region, and wakes waiting processes. It also increments the regions' heartbeats, samples the GPU time of
+ * each tenant, and adapts the limits of tenants that may borrow (policy/lease/rules/lend.h).
  *
- * All calls are thread safe, and wait at most for one step of the thread. The thread sleeps while there is no lessee, and
- * wakes only once a second while no lessee works and all ring their doorbells (doorbell.h).
+ * All calls are thread safe, and wait at most for one step of the thread. The thread sleeps while there is no lessee. It wakes
+ * only once a second while no lessee works and every lessee can be trusted to ring its doorbell (doorbell.h).
  */
 #pragma once
 
@@ -56,7 +56,7 @@ struct arbitration_figures {
 	uint64_t charged_ns; /* charged to present and past lessees */
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
-	/* how often a working lessee was missing from ARBITRATION_UNLISTED calls of arbitration_set_use() in a row */
+	/* how often a lessee worked, but ARBITRATION_UNLISTED lists of arbitration_set_use() in a row lacked it */
 	uint64_t unlisted;
 };
 
@@ -121,8 +121,8 @@ void lessee_set_gang(struct lessee *lessee, int gang);
 
 /*
  * Puts the lessee into a space group, whose members run at the same time; group 0 takes it out of its group. part_pct is the
- * share of the SMs for its contexts: arbiter_set_space_group(). Returns -EINVAL if the policy has no leases, -ENOSPC if the
- * arbiter has no room for another group.
+ * percentage of the SMs that the lessee's processes can use (arbiter_set_space_group()). Returns -EINVAL if the policy has no
+ * leases, -ENOSPC if the arbiter has no room for another group.
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 

@@ -108,8 +108,8 @@ struct arbitration {
 /*
  * Returns true if NVML's lists of processes (gpu/sensor.h) lack the lessee. Call for each list: `has_worked` says whether the
  * lessee worked since the last list, `is_named` whether this list has it. *unlisted counts lists in a row that lack the lessee
- * though it worked. A few such lists are normal for new processes, small shares or a busy machine, so returns true only from
- * ARBITRATION_UNLISTED on.
+ * though it worked. A few such lists are normal for new processes, small shares or a busy machine, so returns false while
+ * *unlisted is below ARBITRATION_UNLISTED.
  */
 bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named);
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
@@ -129,7 +129,7 @@ void arbitration_publish_patience(struct lessee *l);
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /*
  * Returns true if the thread can sleep until a doorbell rings: no lessee has work, demand or state that changes with time, and
- * all ring their doorbells. Heartbeats then come every ARBITRATION_SLEEP_NS.
+ * every lessee can be trusted to ring. Heartbeats then come every ARBITRATION_SLEEP_NS.
  */
 bool arbitration_may_sleep(const struct arbitration *a);
 /*

@@ -9,7 +9,7 @@
 
 #define FREE_KEY (UINT64_C(1) << 63) /* marks the keys of tenants that run without a lease */
 
-/* Returns the tenant with the lease, or NULL. In a space group: the first that has work. */
+/* Returns the tenant with the lease, or NULL. If a space group has the lease, returns its first member that has work. */
 static const struct lessee *find_lessee(const struct arbitration *a)
 {
 	const struct lessee *l = a->lessees;
@@ -59,7 +59,7 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 	if (is_watched ? !before : !a->span_watchers) {
 		a->spans = spans;
 		spans = before;
-		/* Note now which tenant has the card: only this first span may be marked as begun before the recording. */
+		/* Record the present span at once: only a span that is recorded now is marked as begun before the recording. */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());
 	} else if (is_watched) {

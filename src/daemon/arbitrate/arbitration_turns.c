@@ -16,8 +16,8 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 	if (state == LEASE_STOP || state == LEASE_CLOSING)
 		return TURNS_AWAY;
 	/*
-	 * Processes take turns only in a held lease. A lessee that is alone may have LEASE_GO without holding the lease,
-	 * because its first launch needs no permission.
+	 * Processes take turns only while their lessee holds the lease. LEASE_GO does not prove this: while no lessee holds the
+	 * lease, an idle capped lessee has LEASE_GO too, so that its first launch need not wait.
 	 */
 	return l->index == arbiter_holder(a->arbiter) && state == LEASE_GO ? TURNS_HELD : TURNS_OPEN;
 }

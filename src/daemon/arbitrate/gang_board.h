@@ -27,8 +27,8 @@ void gangs_set_card(struct gangs *gangs, unsigned card, _Atomic uint32_t *wake_w
 void gangs_wake(struct gangs *gangs, uint64_t cards);
 
 /*
- * Adds a tenant with several cards. Returns its number, or a negative number if the board is full: its turns are then
- * independent on each card.
+ * Adds a tenant with several cards. Returns the tenant's number, or a negative number if the board is full: the tenant's turns
+ * are then independent on each card.
  */
 int gangs_add(struct gangs *gangs);
 /* Removes a tenant, after its lessees. A negative number is allowed. */

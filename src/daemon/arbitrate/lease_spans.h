@@ -16,7 +16,7 @@
 struct lease_span {
 	char tenant[REGION_NAME_MAX];
 	uint64_t begin_ns, end_ns; /* monotonic; end_ns is 0 if the span has not ended */
-	/* for a lease: when launches were stopped before its end; 0: not yet */
+	/* time at which launches were stopped, before the lease's end; 0: not stopped, or a span without a lease */
 	uint64_t closing_ns;
 	uint64_t number; /* number of the span on this GPU, from 1 */
 	bool is_free;    /* the tenant ran without a lease, alone on the GPU */

@@ -50,7 +50,7 @@ void observer_free(struct observer *o)
 	o->count = o->capacity = 0;
 }
 
-/* Adds what the process did since the last observation. The busy time added in all is at most the time since observer_add(). */
+/* Adds what the process did since the last observation. Never adds more busy time in total than passed since observer_add(). */
 static void add_progress(struct observer *o, struct observed_process *p,
 			 const struct region_slot *slot, uint64_t now_ns)
 {
@@ -86,8 +86,8 @@ static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
 }
 
 /*
- * Returns true if the process waits until it may launch on another device, and this counts as waiting here too
- * (observer.in_gang). Call after add_progress().
+ * Returns true if the process waits at another device's gate, and that wait counts on this device too (observer.in_gang). Call
+ * after add_progress().
  */
 static bool waits_with_others(const struct observer *o, struct observed_process *p,
 			      const struct region_slot *slot)
@@ -111,8 +111,8 @@ static bool all_stopped(const struct observer *o)
 }
 
 /*
- * Reads /proc to see whether the processes are stopped, but only while the tenant has the lease and work or demand, and
- * makes no progress.
+ * Reads /proc to see whether the tenant's processes are stopped. Does so only if the tenant has the lease, has work or demand,
+ * and makes no progress.
  */
 static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
 			  uint64_t now_ns, bool has_lease)

@@ -3,13 +3,13 @@
  * ended, even after kill -9. It is a robust futex: the kernel marks it when the thread ends, and finds it through the thread's
  * robust list (set_robust_list(2)).
  *
- *     head, this thread's ->  link of a tenant -> link of the next -> ...      in private memory
- *                               | futex_offset, the same for all
+ *     head, this thread's ->  link of a tenant -> link of another tenant -> ...     in private memory
+ *                               | futex_offset, the same for all links
  *                             owner, in the control page that the tenant reads
  *
- * Each link is mapped behind its control page. libc's mutexes keep the link next to the word, but then tenants could read the
- * daemon's addresses. This list replaces glibc's robust list of the thread, which this program does not need, as it has no
- * robust mutex. Call all functions from one thread. If that thread ends, tenants take the daemon for dead.
+ * Each link is in private memory behind its control page, so that tenants cannot read the daemon's addresses in the link.
+ * This list replaces the robust list that glibc has for the thread: only robust mutexes need glibc's list, and this program has
+ * none. Call all functions from one thread. If that thread ends, tenants take the daemon for dead.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind the page");
 
 /*
- * Maps file `fd` writable at the start of OWNER_MAP_BYTES; zeroed memory follows. Returns NULL and sets errno on failure.
+ * Maps OWNER_MAP_BYTES: first file `fd`, writable, then zeroed private memory. Returns NULL and sets errno on failure.
  */
 void *owner_map(int fd);
 /*

@@ -30,12 +30,13 @@ void region_host_free(struct region_host *host);
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
 
 /*
- * Publishes which process has its turn (region.h: turn). `is_going`: the lease word stays LEASE_GO, so this call increments
- * the word's counter and wakes waiters; else the word's next change does so. Any thread, one at a time.
+ * Publishes which process has its turn (region.h: turn). Pass is_going if the lease is and stays LEASE_GO: this call then also
+ * increments the counter in the lease word and wakes waiters. Else the next change of the lease does both. Any thread, one at a
+ * time.
  */
 void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
 
-/* Sets the tenant's largest share of the SMs beside other tenants; 0: it does not share by space. */
+/* Sets the percentage of the SMs that the tenant may use beside other tenants; 0: the tenant does not share by space. */
 void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*
  * Writes the tokens granted in total (LEASE_PACED), if they changed. With `is_waited_for`, also wakes the threads that wait

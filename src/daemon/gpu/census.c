@@ -211,8 +211,8 @@ static void reading_ready(void *data, uint32_t events)
 }
 
 /*
- * Notes the ledgers before NVML is read: if they change meanwhile, the comparison uses the higher value. First publishes the
- * census number, which makes each library start to record its ledger's peak, so no rise is missed.
+ * Notes the ledgers before NVML is read: if a ledger changes during the reading, the comparison uses the higher value. First
+ * publishes the census number, which makes each library start to record its ledger's peak, so no rise is missed.
  */
 static void note_ledgers(struct node *node)
 {
@@ -245,7 +245,7 @@ bool census_is_due(struct node *node)
 
 void census_tenants_changed(struct node *node)
 {
-	/* If a tenant waits for memory, request the first census now: no memory is granted before it is read. */
+	/* If a tenant waits for memory, request the first census now: memory is granted only after the first census. */
 	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
 }

@@ -3,7 +3,7 @@
  * before the request is answered.
  *
  * The code that receives a request knows who made it (the actor); the code that writes the line does not. So audit_set_actor()
- * sets the actor for the whole request. Without one, the actor is the daemon itself.
+ * sets the actor for the whole request. While no actor is set, the daemon itself counts as the actor.
  *
  * All functions accept NULL, for a log that is off. Main thread only.
  */
@@ -41,8 +41,8 @@ struct audit_figures {
 };
 
 /*
- * Opens the file of the audit log. *ret is NULL if the setting audit_log is off. A file that cannot be opened is logged, and
- * not an error. Returns 0 or -ENOMEM.
+ * Opens the file of the audit log. *ret is NULL if the setting audit_log is off. Returns 0 or -ENOMEM. If the file cannot be
+ * opened, only logs this and returns 0.
  */
 int audit_start(struct node *node, struct audit **ret, struct error *err);
 struct audit *audit_stop(struct audit *audit); /* returns NULL */
@@ -65,7 +65,7 @@ void audit_write(struct audit *audit, const char *event, json_t *what);
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
 /*
  * Adds to `what`, as "old" and "new", the terms in which `old` and `now` (from audit_terms()) differ. If `old` is NULL, as for
- * a new tenant, all terms of `now` are new; if `now` is NULL, all terms of `old` are old.
+ * a new tenant, "new" gets all terms of `now`. If `now` is NULL, "old" gets all terms of `old`.
  */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
 /*

@@ -55,8 +55,8 @@ static size_t add_stages(struct stage_item *items, const struct tenant_terms *te
 }
 
 /*
- * Subtracts what is counted twice: containers of one pod that never run at the same time (daemon/state/pod_stage.h) share
- * memory and cores, so only the largest of them counts.
+ * Subtracts memory and cores that are counted twice: containers of one pod that never run at the same time
+ * (daemon/state/pod_stage.h) share these, so only the largest container counts.
  */
 static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
 			    size_t count, const struct tenant_terms *one, const struct card *card)

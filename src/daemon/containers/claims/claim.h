@@ -17,7 +17,7 @@
 #define CLAIM_KEY_MAX TENANT_CLAIM_MAX
 /*
  * Prefix of the keys of claims for Kubernetes' ResourceClaims. The kubelet may ask for such a claim again at any time, for
- * another pod or after its restart, always by the terms of the ResourceClaim.
+ * another pod or after a restart of the kubelet, and always with the ResourceClaim's terms.
  */
 #define CLAIM_KEY_DRA "dra/"
 

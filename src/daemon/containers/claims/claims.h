@@ -3,7 +3,8 @@
  * request is answered, and lives until released, across restarts of the daemon and the machine.
  *
  * The store (store.h) decides which claims exist and what each was promised; a tenant whose claim is missing there is removed.
- * The tenant's state file (tenant_state.h) tells which processes run in it; if lost, the tenant is made again from the store.
+ * The tenant's state file (tenant_state.h) tells which processes run in the tenant. If the file is lost, allotd makes the
+ * tenant again from the store.
  *
  * A claim is parked if it cannot be put into force, because a card is missing or has no room. A slot is one of the equal parts
  * of a card that the kubelet counts. Callers choose the keys, such as "pod/<UID>/<container>"
@@ -36,8 +37,8 @@ const char *claim_parked_reason(const struct claim *claim);
  * removed. A store that is damaged, is another program's or has a newer schema is renamed to "<name>.bad-<time>" and rebuilt
  * from the tenants that were taken over.
  *
- * Returns 0 even if the store cannot be used, for example on a full disk: each allocation then tries again. Returns -errno if
- * out of memory, or if no timer can be made.
+ * Returns 0 even if the store cannot be used, for example on a full disk: each allocation then tries again to use it. Returns
+ * -errno if out of memory, or if no timer can be made.
  */
 int claims_open(struct node *node, struct claims **ret, struct error *err);
 /* Frees the claims in memory. The store and the tenants stay. NULL is allowed; returns NULL. */

@@ -213,8 +213,8 @@ static int check_mirror(struct trust *trust, const char *dir, struct error *err)
 }
 
 /*
- * Mounts the mirrored driver where the LD_LIBRARY_PATH of NVIDIA's images leads. Setting that variable would replace the
- * image's value.
+ * Mounts the mirrored driver in a directory that NVIDIA's images have in LD_LIBRARY_PATH. Setting that variable instead would
+ * replace the image's value.
  */
 static int add_mirror(struct injection *in, struct trust *trust, const char *dir, struct error *err)
 {

@@ -6,8 +6,8 @@
  *
  * The setting `container_driver` decides where the driver comes from. "toolkit": NVIDIA's container toolkit
  * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. A mirrored driver directory: its libraries include
- * liballot.so, so there is no preload, and NVIDIA_VISIBLE_DEVICES is "void" in case there is a toolkit. Simulated cards:
- * LD_LIBRARY_PATH leads to the simulated driver, whose socket is mounted.
+ * liballot.so, so there is no preload; NVIDIA_VISIBLE_DEVICES is "void", so that an installed toolkit adds nothing. Simulated
+ * cards: LD_LIBRARY_PATH leads to the simulated driver, whose socket is mounted.
  *
  * Main thread only. The caller owns the result.
  */

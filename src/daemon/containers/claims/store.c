@@ -15,7 +15,7 @@
 /* A commit makes a checkpoint if the log has this many pages, which several hundred allocations fill. */
 #define LOG_MOST_PAGES 2000
 
-/* Exclusive: one daemon holds the file, and the log needs no shared memory file. */
+/* locking_mode = EXCLUSIVE: only one daemon can use the store, and SQLite's log then needs no shared-memory file. */
 static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA trusted_schema = OFF;"
 			       "PRAGMA foreign_keys = ON;"
@@ -23,7 +23,7 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
 			       "PRAGMA journal_size_limit = 8388608;";
 
-/* The table of the original terms of claims whose terms an override or a user has changed. */
+/* The table of original terms: for each claim that an override or a user has changed, its terms before the change. */
 #define ASKED_SQL \
 	"CREATE TABLE IF NOT EXISTS asked (" \
 	" claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE," \
@@ -80,8 +80,8 @@ static const char filled_sql[] = "PRAGMA user_version = 4;";
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
 /*
- * The upgrade from each schema number. Table `asked` has the terms that overridden claims had before. Schema 2 did not store the
- * priority there, because only claims with the default priority, 0, could be overridden then.
+ * The upgrade from each schema number. Table `asked` has the original terms of changed claims. In schema 2 the table has no
+ * priority, because at that time only claims with the default priority, 0, could be overridden.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
@@ -340,7 +340,7 @@ int store_commit(struct store *store, struct error *err)
 
 void store_rollback(struct store *store)
 {
-	/* Without an open transaction, SQLite has rolled back itself, for example on a full disk. */
+	/* If no transaction is open, SQLite has already rolled back by itself, for example on a full disk. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
 }

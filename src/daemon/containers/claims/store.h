@@ -4,7 +4,7 @@
  *
  * A commit waits for the disk (synchronous = FULL), because a claim must survive a power cut: the kubelet keeps our answer to
  * Allocate, and then starts the container without asking again. Writes within a transaction do not wait. A checkpoint waits for
- * the disk twice, so it runs separately.
+ * the disk twice, so it runs later than the commit.
  *
  * Errors: -EBADMSG if the file is damaged, is another program's or has a newer schema; -EBUSY if another process has it open;
  * -ENOSPC, -EROFS, -EACCES, -EIO etc. After an error nothing is changed. Not thread safe.
@@ -19,8 +19,8 @@
 #include "daemon/state/tenant.h"
 
 /*
- * Version of the tables. store_open() upgrades older ones: 1 lacks the original terms, 2 the original priority, 3 the group for
- * sharing by space.
+ * Version of the tables. store_open() upgrades older versions: version 1 lacks the original terms of changed claims, version 2
+ * their original priority, version 3 the group for sharing by space.
  */
 #define STORE_SCHEMA 4
 

@@ -194,8 +194,8 @@ static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 }
 
 /*
- * Asks through CRI. While the container is not found, asks in the containerd namespace that its cgroup's path names, then in
- * containerd's usual namespaces.
+ * Asks through CRI. If CRI does not know the container, asks containerd itself: first in the namespace that the container's
+ * cgroup path names, then in containerd's usual namespaces.
  */
 static int ask_containerd(const struct question *q, struct engine_name *ret)
 {

@@ -15,8 +15,8 @@
 
 #define ENGINE_ASK_NS UINT64_C(2000000000) /* longest wait for one answer */
 /*
- * Wait before a failing engine is asked again, or the engines are asked again for a name that none knew. Doubles with each
- * failure in a row, up to the maximum.
+ * Delay before a failing engine is asked again, and before all engines are asked again for a name that none of them knew.
+ * Doubles with each failure in a row, up to the maximum.
  */
 #define ENGINE_AGAIN_NS UINT64_C(1000000000)
 #define ENGINE_AGAIN_MOST_NS UINT64_C(60000000000)

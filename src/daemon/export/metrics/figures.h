@@ -42,7 +42,7 @@ struct metrics_daemon {
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/*
 	 * Percentage of all unpromised memory, and of all unpromised GPU time, that is on devices with tenants. has_free_...
-	 * is false if nothing is unpromised: there is no percentage then.
+	 * is false, and the percentage invalid, if all memory or all time is promised.
 	 */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;

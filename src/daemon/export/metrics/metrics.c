@@ -116,7 +116,8 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 }
 
 /*
- * Answers /readyz: ready if the driver answers, and all processes of the previous daemon's tenants have connected to this one.
+ * Answers /readyz. Ready means: the driver answers, and all processes of tenants that were taken over from an earlier daemon
+ * have connected to this daemon.
  */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {

@@ -1,7 +1,7 @@
 /*
- * Metrics under gpu-manager's names (github.com/tkestack/gpu-manager, pkg/services/display). Each has one sample per card
- * ("gpu0") of a container, and one for all of its cards ("total"). Utilization is in percent, requests in cards, memory in
- * MiB.
+ * Metrics under gpu-manager's names (github.com/tkestack/gpu-manager, pkg/services/display). For each container, a metric has
+ * one sample per card ("gpu0"), and one for all the container's cards ("total"). Utilization is in percent, requests in cards,
+ * memory in MiB.
  */
 #include "daemon/export/metrics/row.h"
 

@@ -9,8 +9,8 @@
 #include "daemon/state/node/node.h"
 
 /*
- * For each card, the number of the last lease span (lease_spans.h: a time in which one tenant had the card) that was written
- * and had ended. So a series of states contains each ended span once. Zero the struct to begin a series.
+ * For each card, the number of the last ended lease span (lease_spans.h: a time in which one tenant had the card) that was
+ * written. So a series of states contains each ended span once. Zero the struct to begin a series.
  */
 struct page_sent {
 	uint64_t spans[NODE_MAX_CARDS];

@@ -41,9 +41,9 @@ uint64_t *tenant_trace_spans_sent(struct tenant_trace *trace, unsigned device);
 void tenant_trace_forget(struct tenant *tenant);
 
 /*
- * Makes a ring for a process. Returns a descriptor, owned by the trace until passed on; -ENOENT if the tenant is not traced, or
- * its trace has another number than `order` (region.h: trace); -EAGAIN if too many rings wait; -ENOSPC beyond
- * TENANT_TRACE_RINGS_MAX; or another -errno.
+ * Makes a ring for a process. Returns a descriptor, which the trace owns until it is passed on to the client. Returns -ENOENT
+ * if the tenant is not traced or its trace's number is not `order` (region.h: trace); -EAGAIN if too many rings wait to be
+ * passed on; -ENOSPC beyond TENANT_TRACE_RINGS_MAX; or another -errno.
  */
 int tenant_trace_join(struct tenant *tenant, const struct process *process, uint32_t order,
 		      struct error *err);

@@ -345,7 +345,7 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 	w->node = node;
 	w->ready_fd = -1;
 	int r = prepare(w, err);
-	/* Call wait_fault() before the thread runs: its first call starts the driver's reports, so no fault is missed. */
+	/* Call wait_fault() before the thread runs: the first call starts the driver's reports of faults, so none is missed. */
 	if (r >= 0)
 		w->fault_count = node->backend->wait_fault &&
 				 node->backend->wait_fault(node->gpu, 0, w->fault, NULL) > 0;

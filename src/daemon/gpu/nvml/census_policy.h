@@ -17,7 +17,7 @@ struct census_card {
 	struct gpu_memory memory;
 	size_t process_count;
 	struct gpu_process *process;
-	/* processes' use since the previous census was read (census_enable_use()) */
+	/* `use` is valid: how much each process used the card since the previous census (census_enable_use()) */
 	bool use_known;
 	size_t use_count;
 	struct gpu_use *use;
@@ -96,9 +96,9 @@ uint64_t census_confirmed_context(struct census_least *least, const char *tenant
 				  uint64_t nvml_bytes);
 
 /*
- * Returns unnamed memory, which a process holds without an allocation. It is NVML's figure minus the ledger's peak during the
- * census, but at most the previous census's difference or counted_bytes (already charged), whichever is more. So it grows only
- * if two censuses agree. *beyond_before has the previous difference, and gets the present one.
+ * Returns a process's unnamed memory, which it holds without an allocation: NVML's figure minus the ledger's peak during the
+ * census. The result is at most the previous census's difference or counted_bytes (already charged), whichever is more. So it
+ * grows only if two censuses agree. *beyond_before has the previous difference, and gets the present difference.
  */
 uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
 			uint64_t *beyond_before);
