@@ -186,8 +186,8 @@ double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
 
 /*
- * Return the GPU time charged in the last 1 and 60 seconds (or since the tenant was made, if that is shorter), in percent of
- * this time.
+ * Return the GPU time charged in the last second and in the last 60 seconds, in percent of that time. For a younger tenant,
+ * return the percentage since the tenant was made.
  */
 double allot_share_got_1s_pct(const allot_share *share);
 double allot_share_got_60s_pct(const allot_share *share);
@@ -259,8 +259,8 @@ int allot_client_resume(allot_client *client, const char *tenant, struct allot_e
 /* ---- any other request ---- */
 
 /*
- * Sends the request `op` of docs/reference/protocol.md. `members` is a JSON object as text; NULL counts as "{}". *ret_reply gets
- * the whole reply as JSON; free it with allot_free(). ret_reply may be NULL. -EINVAL if members is not an object.
+ * Sends the request `op` of docs/reference/protocol.md. `members` is a JSON object as text; NULL counts as "{}". *ret_reply
+ * gets the whole reply as JSON; free it with allot_free(). ret_reply may be NULL. -EINVAL if members is not an object.
  */
 int allot_client_request(allot_client *client, const char *op, const char *members,
 			 char **ret_reply, struct allot_error *err);

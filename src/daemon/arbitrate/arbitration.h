@@ -116,7 +116,7 @@ void lessee_set_paused(struct lessee *lessee, bool paused);
 /* Sets whether the lessee may borrow GPU time beyond its limit; the default is no. With false, the limit applies at once. */
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 
-/* Sets the tenant's number on the board of gangs (gang_board.h); negative, the default: none. */
+/* Sets the tenant's number on the board of gangs (gang_board.h); negative (the default): the tenant is not on the board. */
 void lessee_set_gang(struct lessee *lessee, int gang);
 
 /*

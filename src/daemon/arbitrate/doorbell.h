@@ -21,8 +21,8 @@
 /* A ring that comes later than this after the change counts as missing. */
 #define DOORBELL_LATE_NS UINT64_C(10000000)
 /*
- * How long a tenant is polled after a missing ring. Doubles with each further miss, up to DOORBELL_DOUBLINGS times. The misses
- * are forgotten DOORBELL_FORGIVEN_NS after such a period has ended.
+ * How long a tenant is polled after a missing ring. Doubles with each further miss, up to DOORBELL_DOUBLINGS times. All misses
+ * are forgotten if the next one comes later than DOORBELL_FORGIVEN_NS after the end of this polling.
  */
 #define DOORBELL_DISTRUST_NS UINT64_C(100000000)
 #define DOORBELL_DOUBLINGS 7

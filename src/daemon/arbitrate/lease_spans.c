@@ -14,7 +14,7 @@ void lease_spans_note(struct lease_spans *s, uint64_t now_ns, const char *tenant
 	struct lease_span *span = span_of(s, s->last);
 	if (key == s->key) {
 		s->is_begun = true;
-		/* The lease permits launches, perhaps again after they were stopped. */
+		/* The lease permits launches: forget an earlier stop, which was called off. */
 		if (key && !state.is_closing)
 			span->closing_ns = 0;
 		else if (key && !span->closing_ns)

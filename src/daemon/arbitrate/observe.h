@@ -65,8 +65,8 @@ void observer_remove(struct observer *o, unsigned slot);
 void observer_free(struct observer *o); /* frees the members, not `o` itself */
 
 /*
- * Reads all slots and returns the sum. Only a tenant that has the lease or is draining (`has_lease`) is looked up in /proc
- * if it makes no progress.
+ * Reads all slots and returns the sum. If the tenant has the lease or is draining (`has_lease`) but makes no progress, also
+ * reads /proc to see whether its processes are stopped.
  */
 struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bool has_lease);
 

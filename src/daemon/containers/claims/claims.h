@@ -53,7 +53,7 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
 		    struct error *err);
 /*
  * Removes the claim from the store, then ends its tenant, at once or with its last process (tenant_retire()). `key` may
- * point to the claim's text. Returns -ENOENT if there is no such claim. On another -errno the store was not written, and
+ * point into the claim itself. Returns -ENOENT if no claim has this key. On another -errno the store was not written, and
  * the claim is unchanged.
  */
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);

@@ -124,7 +124,7 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 	if (r < 0)
 		return r;
 	snprintf(parent, sizeof(parent), "%s/lib", state_dir);
-	/* The preload file contains the path in the container, so the hash includes it. */
+	/* The preload file contains the library's path in the container, so the hash includes this path. */
 	uint64_t h = hash(hash(HASH_BEGIN, bytes, size), INJECTION_LIBRARY_DIR,
 			  strlen(INJECTION_LIBRARY_DIR));
 	snprintf(library.name, sizeof(library.name), "%.40s-%016" PRIx64, ALLOT_VERSION, h);

@@ -32,7 +32,7 @@ struct events {
 	uint64_t left_ns;        /* when the last client left */
 };
 
-/* Makes a server-sent event of the JSON. Returns NULL if out of memory, now or earlier. */
+/* Makes a server-sent event of the JSON. Returns NULL if out of memory, now or when the JSON was written. */
 static struct server_part *make_event(const struct json_text *json)
 {
 	struct server_part *part =

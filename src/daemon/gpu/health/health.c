@@ -41,7 +41,7 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	/* thread only: rounds that woke the main thread since the last reason to wake it; at most HEALTH_ANSWERS (ask_all()) */
+	/* thread only: rounds that woke the main thread since the last reason to do so (ask_all()); at most HEALTH_ANSWERS */
 	unsigned rounds;
 	/* a card is unhealthy, so each round wakes the main thread; written by the main thread */
 	_Atomic bool is_any_bad;

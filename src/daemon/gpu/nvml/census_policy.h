@@ -106,5 +106,5 @@ uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_
 /* Returns `asked_ns`, or more if a census takes much processor time (cost_ns). Pure. */
 uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns);
 
-/* Returns true if NVML's figure exceeds most_bytes by more than the slack. Pure. */
+/* Returns true if NVML's figure exceeds most_bytes by more than the slack (CENSUS_SLACK_BYTES or CENSUS_SLACK_PART). Pure. */
 bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes);

@@ -71,9 +71,9 @@ struct gpu {
 	bool initialized;
 	unsigned device_count;
 	struct gpu_nvml_device *device;     /* instances of one card are adjacent */
-	char left_out[ERROR_TEXT_MAX - 32]; /* devices that are not shared, and why: "...; and N more" */
-	size_t left_out_length;             /* length of left_out without "; and N more" */
-	unsigned left_out_more;             /* N, the number of devices that did not fit */
+	char left_out[ERROR_TEXT_MAX - 32]; /* devices not shared, and why: "A; B; and 2 more" */
+	size_t left_out_length;             /* length of left_out without "; and 2 more" */
+	unsigned left_out_more;             /* number of devices that did not fit */
 	char version[GPU_VERSION_MAX];
 	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */
 	nvmlEventData_t event; /* the last event of `events` */
