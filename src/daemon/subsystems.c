@@ -339,6 +339,7 @@ static const struct subsystem subsystems[] = {
 	{ .name = "directories", make_tenants_dirs },
 	{ .name = "drains", .census_read = update_drains },
 	{ .name = "foreign memory", .census_read = note_foreign },
+	{ .name = "guarantees", .tenants_changed = node_update_guarantees },
 	{ .name = "unpromised memory", .tenants_changed = node_update_all_unpromised_quotas },
 	{ .name = "space",
 	  space_open,

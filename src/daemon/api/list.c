@@ -106,8 +106,6 @@ static json_t *pace_to_json(const struct arbiter_pace *p)
 
 static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f)
 {
-	double promised_pct =
-		node_promised(t->node, t->terms.device[i].card, NULL).promised_cores_pct;
 	const struct tenant_device_terms *d = &t->terms.device[i];
 	struct tenant_usage usage = tenant_usage(t, i);
 	json_t *json = json_pack(
@@ -124,14 +122,14 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	json_t *more = json_pack(
 		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
 		"uuid", d->card->info.uuid_text, "cores_effective_pct",
-		rounded(promise_effective_pct(promised_pct, d->promise.cores_pct)),
-		"memory_unnamed_bytes", (json_int_t)usage.unnamed_bytes, "memory_given",
-		d->promise.memory_given, "lease", lease_names[f->account.state], "mode",
-		mode_names[f->mode], "stopped", f->stopped, "used_s",
-		seconds(f->account.charged_ns), "overrun_s", seconds(f->account.overrun_ns),
-		"leases", (json_int_t)f->account.leases, "expired", (json_int_t)f->account.expired,
-		"gang", f->in_gang, "gang_turns", (json_int_t)f->gang_turns, "turns",
-		(json_int_t)f->turns, "turns_given_up", (json_int_t)f->turns_given_up);
+		rounded(t->device[i].guaranteed_pct), "memory_unnamed_bytes",
+		(json_int_t)usage.unnamed_bytes, "memory_given", d->promise.memory_given, "lease",
+		lease_names[f->account.state], "mode", mode_names[f->mode], "stopped", f->stopped,
+		"used_s", seconds(f->account.charged_ns), "overrun_s",
+		seconds(f->account.overrun_ns), "leases", (json_int_t)f->account.leases, "expired",
+		(json_int_t)f->account.expired, "gang", f->in_gang, "gang_turns",
+		(json_int_t)f->gang_turns, "turns", (json_int_t)f->turns, "turns_given_up",
+		(json_int_t)f->turns_given_up);
 	json_object_set_new(more, "step_turns", json_integer((json_int_t)f->account.step_turns));
 	json_object_set_new(more, "step_ms", ms_or_null(f->step_ns));
 	json_object_set_new(more, "steps", steps_to_json(&f->steps));

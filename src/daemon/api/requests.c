@@ -55,13 +55,13 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		const struct tenant_device_terms *d = &tenant->terms.device[i];
 		double sum = node_promised(tenant->node, d->card, NULL).promised_cores_pct;
-		double effective = promise_effective_pct(sum, d->promise.cores_pct);
+		double in_force = tenant->device[i].guaranteed_pct;
 		char text[160];
-		if (!(effective < d->promise.cores_pct))
+		if (!(in_force < d->promise.cores_pct))
 			continue;
 		snprintf(text, sizeof(text),
 			 "GPU %u: all guarantees add up to %.4g %%: of the %.4g %% asked for, %.4g %% are guaranteed for now",
-			 d->card->index, sum, d->promise.cores_pct, effective);
+			 d->card->index, sum, d->promise.cores_pct, in_force);
 		log_warning_of(tenant_log_key(&tenant->terms), "tenant '%s': %s",
 			       tenant->terms.name, text);
 		json_array_append_new(warnings, json_string(text));

@@ -1,5 +1,6 @@
 #include "daemon/state/card_promises.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +109,57 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 	struct promise_card p = promised(node, card, NULL, counts, "");
 	p.kept_bytes = 0;
 	return p;
+}
+
+/* Returns the sum of this user, which is added with 0 if it is new. */
+static double *user_sum(double *sums, uid_t *uids, size_t *count, uid_t uid)
+{
+	size_t i = 0;
+	while (i < *count && uids[i] != uid)
+		i++;
+	if (i == *count) {
+		uids[i] = uid;
+		sums[i] = 0;
+		++*count;
+	}
+	return &sums[i];
+}
+
+static void update_guarantees(struct node *node, const struct card *card)
+{
+	cleanup_free double *sums = calloc(node->tenant_count, sizeof(*sums));
+	cleanup_free uid_t *uids = calloc(node->tenant_count, sizeof(*uids));
+	double most_pct = INFINITY;
+	size_t users = 0;
+	struct tenant *t;
+	/* Containers of a pod that never run at the same time count once here. Without memory, nothing is scaled. */
+	if (sums && uids && node_promised(node, card, NULL).promised_cores_pct > 100) {
+		TAILQ_FOREACH(t, &node->tenants, link)
+			for (unsigned i = 0; i < t->terms.device_count; i++)
+				if (t->terms.device[i].card == card)
+					*user_sum(sums, uids, &users, t->terms.uid) +=
+						t->terms.device[i].promise.cores_pct;
+		most_pct = promise_user_most_pct(sums, users);
+	}
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned i = 0; i < t->terms.device_count; i++) {
+			double cores_pct = t->terms.device[i].promise.cores_pct;
+			if (t->terms.device[i].card != card)
+				continue;
+			tenant_set_guarantee(
+				t, i,
+				isinf(most_pct) ? cores_pct
+						: promise_in_force_pct(most_pct,
+								       *user_sum(sums, uids, &users,
+										 t->terms.uid),
+								       cores_pct));
+		}
+}
+
+void node_update_guarantees(struct node *node)
+{
+	for (unsigned i = 0; i < node->card_count; i++)
+		update_guarantees(node, &node->card[i]);
 }
 
 void node_update_unpromised_quotas(struct node *node, const struct card *card)

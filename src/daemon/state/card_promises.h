@@ -27,6 +27,12 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
 /*
+ * Sets the guarantees in force by user (promise_user_most_pct()), and gives them to the arbiters. Handles the event
+ * tenants_changed (subsystem.h); until then, a new or changed tenant has its whole guarantee, and arbiters scale by tenant.
+ */
+void node_update_guarantees(struct node *node);
+
+/*
  * Sets the quotas of tenants that asked for no amount of memory: each may use all memory that is promised to no tenant. Leaves
  * out retired tenants: removed ones that still have processes.
  */

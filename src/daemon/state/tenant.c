@@ -79,10 +79,11 @@ static int make_directory(struct tenant *tenant, struct error *err)
 
 static struct arbiter_share share_of(const struct tenant *tenant, unsigned device)
 {
-	const struct promise *promise = &tenant->terms.device[device].promise;
+	double cores_pct = tenant->device[device].guaranteed_pct,
+	       limit_pct = tenant->terms.device[device].promise.limit_pct;
 	double scale = tenant->share_scale;
-	return (struct arbiter_share){ .cores_pct = fmin(promise->cores_pct * scale, 100),
-				       .limit_pct = fmin(promise->limit_pct * scale, 100),
+	return (struct arbiter_share){ .cores_pct = fmin(cores_pct * scale, 100),
+				       .limit_pct = fmin(limit_pct * scale, 100),
 				       .priority = tenant->terms.priority };
 }
 
@@ -127,6 +128,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		struct card *card = tenant->terms.device[i].card;
+		tenant->device[i].guaranteed_pct = tenant->terms.device[i].promise.cores_pct;
 		int r = lessee_add(card->arbitration, tenant->region.control, tenant->region.report,
 				   i, share_of(tenant, i), &tenant->device[i].lessee, err);
 		if (r < 0)
@@ -315,8 +317,19 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 {
 	tenant->terms.device[device].promise = *promise;
 	publish_promise(tenant, device);
+	tenant->device[device].guaranteed_pct = promise->cores_pct;
 	lessee_set_share(tenant->device[device].lessee, share_of(tenant, device));
 	notify_share_changed(tenant->node, tenant);
+}
+
+void tenant_set_guarantee(struct tenant *tenant, unsigned device, double guaranteed_pct)
+{
+	struct tenant_device *d = &tenant->device[device];
+	if (fabs(d->guaranteed_pct - guaranteed_pct) < 1e-9)
+		return;
+	d->guaranteed_pct = guaranteed_pct;
+	if (d->lessee)
+		lessee_set_share(d->lessee, share_of(tenant, device));
 }
 
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)

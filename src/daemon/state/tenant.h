@@ -68,6 +68,7 @@ struct swap_moves {
 
 struct tenant_device {
 	struct lessee *lessee;
+	double guaranteed_pct; /* guarantee in force (node_update_guarantees()): less than promised if these sum to over 100 */
 	/* sums over ended processes: refused allocations, and ns waited until a launch was allowed */
 	uint64_t denied, waited_ns;
 	double limit_logged_pct; /* limit in percent as last logged; 0: never logged */
@@ -243,6 +244,8 @@ void tenant_end_if_unused(struct tenant *tenant);
 
 /* Puts new terms of a device into force. The tenant must hold no more than the new quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
+/* Sets the guarantee in force. Does nothing if it is the present one. */
+void tenant_set_guarantee(struct tenant *tenant, unsigned device, double guaranteed_pct);
 void tenant_set_priority(struct tenant *tenant, int priority);
 /* Sets share_scale, and puts the scaled shares into force. */
 void tenant_scale_share(struct tenant *tenant, double scale);

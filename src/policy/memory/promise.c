@@ -16,10 +16,35 @@ uint64_t promise_unpromised_bytes(const struct promise_card *card)
 	return card->memory_bytes > taken ? card->memory_bytes - taken : 0;
 }
 
-double promise_effective_pct(double promised_cores_pct, double cores_pct)
+double promise_user_most_pct(const double *promised_pct, size_t users)
 {
-	return promised_cores_pct > 100 + PCT_SLACK ? cores_pct * 100 / promised_cores_pct
-						    : cores_pct;
+	double sum = 0, most = INFINITY;
+	for (size_t i = 0; i < users; i++)
+		sum += promised_pct[i];
+	if (sum <= 100 + PCT_SLACK)
+		return INFINITY;
+	/* Users below `most` keep all. What they leave is divided among the others, which raises `most`, until it is stable. */
+	for (size_t round = 0; round <= users; round++) {
+		double left = 100, last = most;
+		size_t others = 0;
+		for (size_t i = 0; i < users; i++) {
+			bool has_all = round > 0 && promised_pct[i] <= last;
+			left -= has_all ? promised_pct[i] : 0;
+			others += !has_all;
+		}
+		if (others == 0)
+			break;
+		most = left / (double)others;
+		if (most <= last && most >= last)
+			break;
+	}
+	return most;
+}
+
+double promise_in_force_pct(double user_most_pct, double user_promised_pct, double cores_pct)
+{
+	return user_promised_pct > user_most_pct ? cores_pct * user_most_pct / user_promised_pct
+						 : cores_pct;
 }
 
 static int check_share(const struct promise_card *card, const struct promise *p, struct error *err)

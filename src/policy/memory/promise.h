@@ -16,6 +16,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -72,8 +73,14 @@ struct promise_request {
 int promise_decide(const struct promise_card *card, const struct promise *now, uint64_t held_bytes,
 		   const struct promise_request *request, struct promise *ret, struct error *err);
 
-/* Returns the guarantee in force if all guarantees of a card sum to promised_cores_pct. */
-double promise_effective_pct(double promised_cores_pct, double cores_pct);
+/*
+ * Guarantees on a card may sum to more than 100 %. Then each user is given as much as the others, but not more than the user's
+ * tenants were promised together (max-min fairness), so that no user takes another's guarantee by making tenants. promised_pct
+ * has each user's sum. Returns the most that a user's tenants have in force together; INFINITY if all guarantees fit.
+ */
+double promise_user_most_pct(const double *promised_pct, size_t users);
+/* Returns the part in force of a tenant's guarantee: a user's tenants share user_most_pct in proportion to their guarantees. */
+double promise_in_force_pct(double user_most_pct, double user_promised_pct, double cores_pct);
 
 /* Returns the memory that is not promised: the quota of a tenant that asked for none. */
 uint64_t promise_unpromised_bytes(const struct promise_card *card);

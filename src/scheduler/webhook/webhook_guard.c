@@ -5,7 +5,7 @@
 
 #include "base/settings/settings.h"
 #include "kube/util/object.h"
-#include "scheduler/webhook/webhook.h"
+#include "scheduler/webhook/webhook_guard.h"
 #include "scheduler/webhook/webhook_inside.h"
 
 /* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value and shows no GPU */

@@ -12,13 +12,14 @@
 
 #include "base/error.h"
 #include "scheduler/webhook/json_patch.h"
-#include "scheduler/webhook/webhook.h"
 
 /* The names of the webhook's ResourceClaimTemplates begin so. */
 #define WEBHOOK_TEMPLATES "allot-"
 
 struct kube_pod;
 struct request;
+struct webhook_claims;
+struct webhook_terms;
 
 /* The resources that a container can request, in the order of the table rows in webhook_requests.c. */
 enum webhook_resource {
@@ -94,12 +95,6 @@ int webhook_check_sayable(struct webhook_work *w, const struct request *request)
 int webhook_make_spec(struct webhook_work *w, const struct kube_pod *pod,
 		      const struct request *request, size_t part, json_t **ret);
 
-/*
- * Treats `what`, a part of the pod that can bypass the library, as the operator configured (`guard`). Returns true if the
- * caller must rewrite that part; sets *ret_r to an error if the pod is denied. `right` says what to do instead.
- */
-bool webhook_decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
-		    const char *right, int *ret_r);
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Returns a value in the pod's metadata ("labels" or "annotations"), or NULL. */

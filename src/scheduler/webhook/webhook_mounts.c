@@ -4,7 +4,7 @@
 
 #include "base/settings/settings.h"
 #include "kube/util/object.h"
-#include "scheduler/webhook/webhook.h"
+#include "scheduler/webhook/webhook_guard.h"
 #include "scheduler/webhook/webhook_inside.h"
 
 #define PATH_BYTES 256

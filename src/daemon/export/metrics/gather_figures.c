@@ -225,8 +225,7 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.reserve_bytes = d->promise.reserve_bytes ? d->promise.reserve_bytes
 							  : d->promise.quota_bytes,
 		.cores_asked_pct = d->promise.cores_pct,
-		.cores_guaranteed_pct = promise_effective_pct(card->cores_promised_pct,
-							      d->promise.cores_pct),
+		.cores_guaranteed_pct = t->device[i].guaranteed_pct,
 		.cores_limit_pct = d->promise.limit_pct,
 		.cores_limit_now_pct = f->limit_now_pct,
 		.cores_lent_pct = f->limit_now_pct - tenant_limit_pct(t, i),

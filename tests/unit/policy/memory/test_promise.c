@@ -81,12 +81,51 @@ static void test_shares(void **state)
 	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct (--cores-limit) 100.1");
 }
 
-static void test_effective(void **state)
+static double in_force(const double *promised_pct, size_t users, size_t user, double cores_pct)
 {
-	assert_true(promise_effective_pct(100, 60) == 60);
-	assert_true(promise_effective_pct(20, 20) == 20);
-	assert_true(fabs(promise_effective_pct(120, 60) - 50) < 1e-9);
-	assert_true(promise_effective_pct(150, 0) == 0);
+	return promise_in_force_pct(promise_user_most_pct(promised_pct, users), promised_pct[user],
+				    cores_pct);
+}
+
+static void test_in_force(void **state)
+{
+	assert_true(in_force((double[]){ 100 }, 1, 0, 60) == 60);
+	assert_true(in_force((double[]){ 20, 80 }, 2, 0, 20) == 20);
+	/* One user's tenants share the card in proportion. */
+	assert_true(fabs(in_force((double[]){ 120 }, 1, 0, 60) - 50) < 1e-9);
+	assert_true(in_force((double[]){ 150 }, 1, 0, 0) == 0);
+	/* Ten tenants of 100 % do not take another user's 50 %, and a small guarantee stays whole. */
+	assert_true(fabs(in_force((double[]){ 50, 1000 }, 2, 0, 50) - 50) < 1e-9);
+	assert_true(fabs(in_force((double[]){ 50, 1000 }, 2, 1, 100) - 5) < 1e-9);
+	assert_true(fabs(in_force((double[]){ 10, 60, 300 }, 3, 0, 10) - 10) < 1e-9);
+	assert_true(fabs(in_force((double[]){ 10, 60, 300 }, 3, 1, 60) - 45) < 1e-9);
+	assert_true(fabs(in_force((double[]){ 10, 60, 300 }, 3, 2, 100) - 15) < 1e-9);
+	assert_true(fabs(in_force((double[]){ 200, 200 }, 2, 1, 200) - 50) < 1e-9);
+}
+
+static uint64_t next_random(uint64_t *state)
+{
+	*state = *state * 6364136223846793005U + 1442695040888963407U;
+	return *state >> 33;
+}
+
+/* What is in force sums to 100 %, and no user has less than another whose tenants were promised less. */
+static void test_in_force_of_many_users(void **state)
+{
+	uint64_t random = 7;
+	for (unsigned n = 0; n < 1000; n++) {
+		double promised[16], sum = 0, in_force_sum = 0;
+		size_t users = 1 + next_random(&random) % 16;
+		for (size_t i = 0; i < users; i++)
+			sum += promised[i] = (double)(next_random(&random) % 120);
+		double most = promise_user_most_pct(promised, users);
+		for (size_t i = 0; i < users; i++) {
+			double own = promise_in_force_pct(most, promised[i], promised[i]);
+			assert_true(own >= fmin(promised[i], 100 / (double)users) - 1e-9);
+			in_force_sum += own;
+		}
+		assert_true(fabs(in_force_sum - fmin(sum, 100)) < 1e-6);
+	}
 }
 
 static void test_memory(void **state)
@@ -177,7 +216,8 @@ int main(void)
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_waiting),
-		cmocka_unit_test(test_effective),
+		cmocka_unit_test(test_in_force),
+		cmocka_unit_test(test_in_force_of_many_users),
 		cmocka_unit_test(test_memory_held),
 		cmocka_unit_test(test_back_to_the_rest),
 		cmocka_unit_test(test_reserve_follows_the_quota_down),
