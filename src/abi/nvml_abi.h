@@ -100,8 +100,8 @@ typedef struct nvmlProcessUtilizationSample_st {
 } nvmlProcessUtilizationSample_t;
 
 /*
- * For nvmlDeviceGetProcessesUtilizationInfo. The first struct is one process. The second is the call's argument, of which the
- * caller sets all fields: processSamplesCount is the size of procUtilArray and, on return, the number of entries.
+ * For nvmlDeviceGetProcessesUtilizationInfo: an entry for one process, and the call's argument. The caller sets all fields of
+ * the argument. The call replaces processSamplesCount, the size of procUtilArray, by the number of entries written.
  */
 typedef struct nvmlProcessUtilizationInfo_v1_st {
 	unsigned long long timeStamp;

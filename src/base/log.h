@@ -20,15 +20,15 @@ enum log_level {
 extern const char *const log_level_words[];
 enum log_level log_level_of(unsigned word);
 
-/* Sets the program's name, and finds out whether stderr is the journal. Call before threads exist. `program` must stay valid. */
+/* Sets the program's name, and detects whether stderr is the journal. Call before threads exist. `program` must stay valid. */
 void log_init(const char *program);
 void log_set_level(enum log_level level);
 
 /*
- * Limits every log call, so that no message can fill the log. Each call site has 16 token buckets, each of ten lines and
- * refilled by one line per second. For events that a user or namespace can cause at will, pass a `key` (a uid or log_key()): it
- * chooses the bucket, so that one user can hardly suppress messages about others. Without a key there is one bucket with the
- * capacity of all 16. The next line of a bucket reports how many lines were dropped. Debug lines are not limited.
+ * Limits every log call, so that no message can fill the log. Each call site has 16 token buckets. Each bucket holds ten lines
+ * and gains one line per second. A `key` (a uid or log_key()) chooses the bucket. Pass a key for events that a user or
+ * namespace can cause at will: then one user can hardly suppress messages about others. Without a key, all lines share one
+ * bucket with the capacity of all 16. The next line of a bucket reports how many lines were dropped. Debug lines have no limit.
  */
 #define LOG_LIMIT_KEYS 16
 #define LOG_NO_KEY UINT32_MAX

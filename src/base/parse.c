@@ -89,7 +89,8 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 }
 
 /*
- * Reads digits [. digits] at the start of text. Returns the text after them, or NULL if there is no number or it does not fit.
+ * Reads a number such as 12 or 1.5 at the start of the text. Returns the text after the number; NULL if there is no number, or
+ * if *ret cannot hold it.
  */
 static const char *read_decimal(const char *text, struct decimal *ret)
 {

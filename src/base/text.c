@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Returns the length of the character at `c` (RFC 3629: no surrogates, no overlong forms, nothing above U+10FFFF), or 0 if it
- * is malformed or a control character of C0 or C1.
+ * Returns the length of the UTF-8 character at `c`. 0 if the character is not valid (RFC 3629 excludes surrogates, overlong
+ * forms and values above U+10FFFF), or is a control character of C0 or C1.
  */
 static size_t clean_length(const unsigned char *c, size_t size)
 {

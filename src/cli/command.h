@@ -1,7 +1,6 @@
 /*
- * The subcommands of `allot`, one file each; main.c lists them. An operand is an argument that is not an option. If a
- * subcommand has `act`, main.c reads its options and operand and prints errors. If it has `run`, that function does all of
- * this.
+ * The subcommands of `allot`, one file each; main.c lists them. An operand is an argument that is not an option. A subcommand
+ * has either `act` or `run`. With `act`, main.c reads the options and the operand, and prints errors; `run` does this itself.
  */
 #pragma once
 

@@ -102,8 +102,8 @@ static bool is_number(const char *word)
 }
 
 /*
- * Returns the index of the word after the option words[i] and its value. *ret_row is the option if the word to complete is the
- * option's value, else NULL.
+ * words[i] is an option. Returns the index of the word after the option and its value. If this value is the word to complete,
+ * *ret_row is the option, else NULL.
  */
 static int pass_option(const struct look *look, const struct option_row *rows, int i,
 		       const struct option_row **ret_row)

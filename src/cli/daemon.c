@@ -48,7 +48,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 
 	if (r >= 0)
 		r = client_find(hardware, target->run_dir, ret_client, err);
-	/* If --sim is invalid no daemon can exist, so report the invalid --sim instead. */
+	/* If --sim is invalid, no daemon can exist. Then report the invalid --sim instead of the missing daemon. */
 	if (r == -ENOENT && target->sim_spec && probe_sim(target->sim_spec, &invalid) == -EINVAL) {
 		if (err)
 			*err = invalid;
@@ -84,7 +84,7 @@ static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Returns true if a server listens at the socket, even if the server is stopped and its queue is full. Never waits. */
+/* Returns true if a server listens at the socket, even a stopped server whose queue of connections is full. Never waits. */
 static bool answers(const char *socket_path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

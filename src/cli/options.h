@@ -106,9 +106,9 @@ int options_read(const struct option_row *rows, enum option_order order, int arg
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * Returns the candidate that `text` was probably meant to be, or NULL. The candidate is at most two edits away from `text`, and
- * has more characters than that number of edits. A `text` of more than three characters that begins a candidate ("--mem" for
- * "--memory") counts as one edit away. `next` returns the i-th candidate, and NULL after the last.
+ * Returns the candidate that is the fewest edits away from `text`, and so was probably meant. NULL if even this candidate needs
+ * more than two edits, or as many edits as it has characters. If `text` has more than three characters and begins a candidate
+ * ("--mem" begins "--memory"), that counts as one edit. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

@@ -13,11 +13,14 @@ struct selection {
 };
 
 /*
- * Selects devices. `devices` is the list "devices" in a reply to `hello` or `list`. `visible` is CUDA_VISIBLE_DEVICES, NULL if
- * unset; as in CUDA, it is read up to the first entry without a device, and its numbers are indexes in the daemon's order.
- * `wanted` is --gpu, whose indexes count within `visible`; NULL: the first visible device. A UUID may be shortened to a unique
- * prefix; upper and lower case do not differ. Returns 0; -ENODEV if a device does not exist (the error lists the available
- * ones); or -EINVAL if `wanted` names a device twice.
+ * Selects devices. A UUID may be shortened to a unique prefix; upper and lower case do not differ.
+ *
+ *   devices  the list "devices" in a reply to `hello` or `list`
+ *   visible  CUDA_VISIBLE_DEVICES, NULL if unset. Its numbers are indexes in the daemon's order. As in CUDA, the first entry
+ *            without a device ends the list.
+ *   wanted   --gpu. Its indexes count within `visible`. NULL selects the first visible device.
+ *
+ * Returns 0; -ENODEV if a device does not exist (the error lists the available devices); -EINVAL if `wanted` names one twice.
  */
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err);

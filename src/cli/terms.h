@@ -28,8 +28,8 @@ option_parser option_sharing; /* const char *, into argv */
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
 /*
- * Values of the parameter `or_else` of the option rows. Commands that make a tenant show the defaults in their help; commands
- * that change a tenant do not.
+ * Arguments for the parameter `or_else` of the macros below. TERMS_MADE is for commands that make a tenant: their help shows
+ * the defaults. TERMS_CHANGED is for commands that change a tenant: their help does not.
  */
 #define TERMS_MADE(text) "\n(default: " text ")"
 #define TERMS_CHANGED(text) ""

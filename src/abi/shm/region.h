@@ -41,16 +41,16 @@
 #define REGION_HOST REGION_MAX_DEVICES
 
 /*
- * The lease word has the state in its low 8 bits and a counter of changes above them. Because of the counter, a thread that
- * waits on the futex also notices a change that was undone at once.
+ * The lease word has the state in its low 8 bits and a counter of changes above them. The counter lets a thread that waits on
+ * the futex notice each change, even if the state has changed back at once.
  */
 enum lease_state {
 	LEASE_STOP = 0,    /* no work may start */
 	LEASE_CLOSING = 1, /* no work may start; the process reports when its running work has ended */
 	LEASE_GO = 2, /* work may start while less than region_control_device.depth_ns of work is in flight */
 	/*
-	 * the tenant is alone on the device, or tenants with short steps run at once, sliced by the hardware: work may start
-	 * while less than process_free_depth_ns() of work is in flight (library/state/process_state.h)
+	 * no turns: the tenant is alone on the device, or the hardware slices tenants with short steps. Work may start while
+	 * less than process_free_depth_ns() of work (library/state/process_state.h) is in flight.
 	 */
 	LEASE_FREE = 3,
 	/* several tenants run at the same time: each launch is paid for with tokens (region_control_device.granted) */
@@ -65,14 +65,14 @@ static inline enum lease_state lease_state_of(uint32_t word)
 }
 
 /*
- * When the library rings the doorbell for a sync point. A sync point is a wait after which none of the process's work on the
- * device is in flight (library/launch/sync_point.h).
+ * Whether the library rings the doorbell at a sync point: a wait after which none of the process's work on the device is in
+ * flight (library/launch/sync_point.h).
  */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD, /* never */
 	/* At each sync point. The library first clears region_slot_device.busy, unless another thread has launched work. */
 	SYNC_POINT_RUNG,
-	/* As SYNC_POINT_RUNG, and also when work begins while `busy` is 0. */
+	/* At each sync point, like SYNC_POINT_RUNG, and when work begins on an idle device (`busy` is 0). */
 	SYNC_POINT_ENDS_USE,
 };
 
@@ -119,8 +119,8 @@ struct region_control_device {
 	/* most work in flight under LEASE_FREE while the tenant is alone on the device */
 	_Atomic uint64_t free_depth_ns;
 	/*
-	 * If depth_ns or more is in flight, but in one work item only, a second item may start while less than long_work_ns is
-	 * in flight.
+	 * If the only work item in flight takes depth_ns or more, a second item may start if the first takes less than
+	 * long_work_ns.
 	 */
 	_Atomic uint64_t long_work_ns;
 	/* 0; an older library reads another field here */
@@ -130,7 +130,7 @@ struct region_control_device {
 	 * to another tenant.
 	 */
 	_Atomic uint64_t idle_ns;
-	/* memory that the tenant uses and no live slot shows; counts as used */
+	/* memory of processes that have not yet mapped the files of a restarted daemon; counts as used */
 	_Atomic uint64_t unslotted_bytes;
 	/*
 	 * Swapping: the most memory that the tenant may use on the device; UINT64_MAX means no bound. The rest of the
@@ -157,7 +157,7 @@ struct region_control_device {
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
 	/* futex word, seq_cst; incremented after each answer to a struct region_want */
 	_Atomic uint32_t memory_grant_change;
-	/* enum region_sync_point; region_bell.sync_points counts sync points whatever this field says */
+	/* an enum region_sync_point; does not affect the count region_bell.sync_points */
 	_Atomic uint32_t sync_point_wanted;
 };
 
@@ -201,8 +201,8 @@ struct region_control {
 	 */
 	_Atomic uint32_t swap_hope;
 	/*
-	 * 1 if, on one of the tenant's GPUs, the quotas of all tenants that may swap exceed the memory for these tenants. Then
-	 * the tenant's memory will probably have to leave its GPUs.
+	 * 1 if, on one of the tenant's GPUs, the quotas of all swappable tenants add up to more than the memory for these
+	 * tenants. Then the tenant's memory will probably have to leave its GPUs.
 	 */
 	_Atomic uint32_t swap_is_likely;
 	/* Bit i is set if device i is a MIG instance. Fixed; 0 also from a daemon that does not know this field. */
@@ -210,9 +210,9 @@ struct region_control {
 	/* Whether the processes record a trace, and by which clock: trace_ring.h. 0 if the daemon does not know this field. */
 	_Atomic uint32_t trace;
 	/*
-	 * Largest share of each device's SMs that the tenant's work can use, if the tenant shares the device by space (MPS).
-	 * Each token of LEASE_PACED is then a nanosecond of the whole device. 0 if the tenant does not share by space; then
-	 * each token is a thread of a kernel (library/launch/pace.h).
+	 * If the tenant shares the device by space (MPS): the largest share of the device's SMs that its work can use. A token
+	 * of LEASE_PACED is then one nanosecond of predicted work. Otherwise 0, and a token is one thread of a kernel
+	 * (library/launch/pace.h).
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
 	/* The element REGION_HOST, for page-locked host memory, uses only quota_bytes. */
@@ -227,10 +227,10 @@ struct region_control {
 /*
  * One process on one device. Written by T, but D zeroes the slot of a dead process.
  *
- * Memory (library/memory/ledger.h): an allocation is first tentative, then used. Memory that no call names (code, local memory,
- * memory that libraries keep) is known only to NVML: D queries NVML and writes what exceeds used_bytes as unnamed_bytes. From
- * census_peak_bytes, D knows which memory was allocated during the query, and leaves that memory out. Memory that T measured
- * around a call (measured.h) is fresh_bytes until D's next query.
+ * Memory (library/memory/ledger.h): an allocation is first tentative, then used. Some memory is allocated by no call (code,
+ * local memory, memory that libraries keep), so only NVML knows of it. D queries NVML and writes the excess over used_bytes to
+ * unnamed_bytes. This leaves out memory allocated during the query, which D knows from census_peak_bytes. Memory that T
+ * measured around a call (measured.h) counts in fresh_bytes until D's next query.
  *
  * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING,
  * `launching` counts each thread that still acts on the earlier lease.
@@ -265,7 +265,7 @@ struct region_slot_device {
 	 * got_1s_pct_x100 among the processes in proportion to this field.
 	 */
 	_Atomic uint32_t recent_us;
-	/* how long the process had been idle at its last ring of the doorbell; 0 if it has work */
+	/* the process's idle time when it last rang the doorbell; 0 while its work is in flight */
 	_Atomic uint32_t idle_us;
 	/* written by T: memory measured beyond used_bytes; D moves it to unnamed_bytes */
 	_Atomic uint64_t fresh_bytes;
@@ -323,7 +323,7 @@ struct region_spent {
 	/* Predicted duration of the paid work, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
 	/*
-	 * The part of work_ns that belongs to kernels timed fewer than three times while the tenant was alone on the device.
+	 * The part of work_ns for kernels that were timed fewer than three times without another tenant's work on the device.
 	 * The predicted duration of these kernels is a guess or an upper bound.
 	 */
 	_Atomic uint64_t untried_ns;
@@ -331,22 +331,25 @@ struct region_spent {
 };
 
 /*
- * The doorbell, by which the tenant tells D to read the slots. D sleeps on the futex `ring_count`. D also reads the slots
- * periodically, and ignores a tenant that rings too often (library/state/bell.h says when to ring, daemon/arbitrate/doorbell.h
- * which rings count).
+ * The doorbell, by which the tenant tells D to read the slots. D sleeps on the futex `ring_count`. library/state/bell.h
+ * says when to ring. If a tenant rings too often, or did not ring when it had to, D does not rely on its rings but polls the
+ * slots (daemon/arbitrate/doorbell.h).
  */
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t ring_count; /* futex word, seq_cst; incremented at each ring */
 	/* Number of sync points (enum region_sync_point): waits for all work in flight, as at the end of a step. */
 	_Atomic uint32_t sync_points;
-	/* A part of busy_ns: the time from the start of each lease until 1 ms of work, or half of depth_ns, was in flight. */
+	/*
+	 * A part of busy_ns: from the start of each lease until the program is ahead of the GPU, with 1 ms of work, or half of
+	 * depth_ns, in flight.
+	 */
 	_Atomic uint64_t ramp_ns;
 	uint64_t reserved; /* an older library counts something unused here */
 	/* Total time from each sync point to the next launch, without the time that the gate held that launch. */
 	_Atomic uint64_t gap_ns;
 	/*
-	 * A part of busy_ns: the time under leases in which less than 1 ms of work, and less than half of depth_ns, was in
-	 * flight. 0 from an older library.
+	 * A part of busy_ns: all time under leases in which the program is not ahead, as ramp_ns defines "ahead". 0 from an
+	 * older library.
 	 */
 	_Atomic uint64_t behind_ns;
 };

@@ -36,7 +36,7 @@ static inline unsigned step_bucket_of(uint64_t ns)
 	return bucket < STEP_BUCKETS ? bucket : STEP_BUCKETS - 1;
 }
 
-/* Returns the shortest duration in a bucket. For STEP_BUCKETS: the end of the last bucket. */
+/* Returns the shortest duration in a bucket. For STEP_BUCKETS: a nominal end of the last bucket, which has no upper bound. */
 static inline uint64_t step_bucket_from_ns(unsigned bucket)
 {
 	return bucket < 8 ? bucket * STEP_UNIT_NS

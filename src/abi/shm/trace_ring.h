@@ -165,8 +165,8 @@ static inline void trace_prefetch(const void *line)
 }
 
 /*
- * Writes the event `number`; the calling thread has taken that number for itself. Words are built from registers: an event
- * written to memory by bytes and read back by words would stall the processor.
+ * Writes the event `number`; the calling thread has taken that number for itself. Shifts pack the fields into words, because
+ * storing the fields one by one and loading them as words would stall the processor.
  */
 static inline __attribute__((always_inline)) void trace_ring_write(struct trace_ring *ring,
 								   uint64_t number,
@@ -196,8 +196,8 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 }
 
 /*
- * Copies the event `number`. Returns false if its place holds another event or an incomplete one; *ret_there is the number
- * found there.
+ * Copies the event `number`. Returns false if its place holds another or an incomplete event. *ret_there is the field `number`
+ * of that place.
  */
 static inline bool trace_ring_get(const struct trace_ring *ring, uint64_t number,
 				  struct trace_event *ret, uint64_t *ret_there)

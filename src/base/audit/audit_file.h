@@ -1,5 +1,5 @@
 /*
- * The audit log's file. Lines are only ever appended, so the file may have the attribute "append only". A line that can't be
+ * The audit log's file. Lines are only ever appended, so the file may be append-only (chattr +a). A line that can't be
  * written is counted as lost; the failure is logged once, until writing works again. Opening never blocks: if the path is a
  * pipe, it is refused at once. Use from one thread.
  */
@@ -26,7 +26,7 @@ void audit_file_close(struct audit_file *file);
 /* Opens the path again, since logrotate may have moved the old file away. */
 void audit_file_reopen(struct audit_file *file);
 /*
- * Appends `line` and a newline. On -errno the line is lost and counted. `line` is NULL if memory ran out before the line was
- * made; that line is lost too.
+ * Appends `line` and a newline. On -errno the line is lost and counted. NULL stands for a line that could not be made because
+ * memory ran out; such a line counts as lost too.
  */
 int audit_file_append(struct audit_file *file, const char *line);

@@ -6,9 +6,9 @@
 #include "base/audit/audit_file.h"
 
 /*
- * Writes one line and takes ownership of `by` (who did it) and `what` (an object with the rest of the line). NULL for one of
- * them means that memory ran out; then the line counts as lost. If earlier lines were lost, first writes a line that tells how
- * many. That line has {"kind": own} as its `by`, because this program wrote it.
+ * Writes one line about `event`. Takes ownership of `by` (who caused the event) and `what` (an object with the line's other
+ * members). If one of these is NULL, because memory ran out, the line counts as lost. If earlier lines were lost, first writes
+ * a line with their number, whose `by` is {"kind": own}: this program itself.
  */
 void audit_line_write(struct audit_file *file, const char *own, const char *event, json_t *by,
 		      json_t *what);

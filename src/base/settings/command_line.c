@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_BYTES 48
-/* the codes of options in getopt's table begin here: first the program's own options, then setting_name()'s names */
+/* getopt_long() returns this + an option's index: first the program's own options, then those of setting_name() */
 #define CODE_OPTION 256
 
 void command_line_complain(void *program, const char *text)
@@ -16,8 +16,8 @@ void command_line_complain(void *program, const char *text)
 }
 
 /*
- * Returns the index-th option that is not one of the program's own: former settings, then settings, then aliases. NULL after
- * the last option. *ret_is_switch: the option's value may be left out.
+ * Returns the index-th name of an option for a setting: of the former settings, then of the settings, then of the aliases. NULL
+ * after the last name. *ret_is_switch: the option's value may be left out.
  */
 static const char *setting_name(const struct command_line *line, size_t index, bool *ret_is_switch)
 {

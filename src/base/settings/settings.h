@@ -56,8 +56,8 @@ struct settings_alias {
 	const char *name;
 	const char *setting; /* NULL if the alias is refused, or accepts only the value `must` */
 	/*
-	 * Converts the alias's value to the setting's value in `ret`; "" in `ret` sets nothing. If `translate` is NULL, the
-	 * value is used as it is; if `setting` is NULL too, the alias is refused.
+	 * Writes the setting's value for the alias's value to `ret`; "" leaves the setting unchanged. If `translate` is NULL,
+	 * the setting gets the alias's value; if `setting` is NULL too, the alias is refused.
 	 */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
@@ -73,7 +73,7 @@ struct settings_table {
 	size_t count;
 	const settings_check *check; /* checks that involve several settings, ended by NULL; or NULL */
 	const struct settings_alias *alias; /* ended by an alias without a name; or NULL */
-	/* Makes the error for an unknown name, with code ENOENT. NULL gives "there is no such setting". */
+	/* Makes the error (ENOENT) for an unknown name. If `unknown` is NULL, the error is "there is no such setting". */
 	int (*unknown)(const char *key, struct error *err);
 };
 

@@ -117,7 +117,7 @@ static bool is_of_leader(const json_t *answer)
 
 /*
  * Repeats the call until the leader answers, because only the leader knows all reservations. If the leader never answers,
- * *answer stays that of another replica.
+ * *answer is another replica's.
  */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)
@@ -144,7 +144,7 @@ static int read_token(const struct explain_options *o, char **ret, struct error 
 }
 
 /*
- * Asks allot-scheduler. *ret_own tells after a failure whether allot-scheduler itself refused, rather than a server in between.
+ * Asks allot-scheduler. After a failure, *ret_own is true if the error came from allot-scheduler, not from a server in between.
  */
 static int ask_scheduler(const struct kube_access *access, const char *token, const char *path,
 			 json_t **ret, bool *ret_own, struct error *err)

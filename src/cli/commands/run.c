@@ -25,10 +25,10 @@
 #include "cli/selection.h"
 #include "cli/terms.h"
 
-/* tries to create the tenant: a private daemon may end just when we connect */
+/* most attempts to create the tenant, because a private daemon may end just when we connect */
 #define CREATE_TRIES 5
 #define POLICY_TRIES \
-	30 /* tries while a daemon with another policy is about to end, because it has no tenants */
+	30 /* further attempts while a daemon with another policy and no tenants is about to end */
 #define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
 #define RETRY_FIRST_MS 50  /* first pause between attempts to reconnect after the daemon died */
 #define RETRY_MOST_MS 2000 /* the pause doubles up to this value */
@@ -155,8 +155,8 @@ static bool has_tenants(struct client *client)
 }
 
 /*
- * Compares the daemon's policy, which all its tenants share, with the requested one. -EAGAIN if they differ and the daemon has
- * no tenants: such a private daemon ends soon.
+ * Compares the daemon's policy, which all its tenants share, with the requested one. If they differ, returns -EBUSY;
+ * but -EAGAIN if the daemon has no tenants, because a private daemon without tenants ends soon.
  */
 static int check_policy(struct run *run, struct client *client, const json_t *hello,
 			struct error *err)
@@ -325,8 +325,8 @@ static int wait_for_group(struct run *run, struct error *err)
 }
 
 /*
- * When to look for a new daemon after the old one died. The next try is at next_ns, wait_ms after the previous try. is_lost is
- * false while a daemon is connected.
+ * The search for a new daemon after the old one died. The next attempt is at next_ns, wait_ms after the previous one. is_lost
+ * is false while a daemon is connected.
  */
 struct rejoin_state {
 	bool is_lost;

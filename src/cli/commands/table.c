@@ -70,7 +70,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 
 #define CELL_MAX \
 	(CONTAINER_LABEL_MAX + \
-	 24) /* the longest label of a container, and the count of further ones */
+	 24) /* the longest label of a container, and " +N" for N further containers */
 
 struct row {
 	char cell[COLUMN_COUNT][CELL_MAX];
@@ -191,8 +191,8 @@ static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 }
 
 /*
- * Writes "2 frozen": the number of violations, and the action taken against the last offending process that still lives; "2
- * gone" if none lives.
+ * Writes "2 frozen": the number of violations, and the action taken against the latest offending process that still lives.
+ * Writes "2 gone" if no offending process lives.
  */
 static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 {

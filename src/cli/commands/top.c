@@ -61,7 +61,7 @@ static const struct option_row rows[] = {
 struct top {
 	const struct top_options *options;
 	struct history *history;
-	/* the last sample that the daemon answered; if it has answered none, the first sample, whose snapshot is empty */
+	/* the latest sample with an answer of the daemon; before the first answer, a sample with an empty snapshot */
 	struct sample sample;
 	bool has_trouble;
 	struct error trouble;
@@ -329,8 +329,8 @@ static int show(struct top *top, struct source *source, struct error *err)
 			return r;
 		p[0].revents = p[1].revents = 0;
 		/*
-		 * A signal that came just before poll() does not interrupt it, so this timeout bounds when, for example, a
-		 * resize is handled.
+		 * A signal that comes just before poll() does not interrupt it. The timeout limits how long the handling of
+		 * such a signal, for example of a resize, is delayed.
 		 */
 		if (poll(p, 2, SIZE_LOOK_MS) < 0 && errno != EINTR)
 			return error_set_errno(err, errno, "poll");

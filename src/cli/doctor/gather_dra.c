@@ -67,7 +67,7 @@ static void read_slices(const json_t *list, struct facts_dra *dra)
 
 /*
  * Returns the HTTP status of a GET request; 0 if there was no answer. *ret_fault says why the request failed or was refused. It
- * is "" after 2xx, and after 404, which says that there is no such object.
+ * is "" after a success, and also after 404, which answers the request: there is no such object.
  */
 static int get(const struct kube_access *access, const char *path, json_t **ret,
 	       char ret_fault[FACT_TEXT_MAX])

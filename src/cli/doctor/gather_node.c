@@ -20,8 +20,8 @@ struct freezers {
 };
 
 /*
- * If the cgroup has a freezer's file: sets may_write to whether this user may write the file, and ends the search. One file is
- * enough, because the files of all cgroups have the same owner.
+ * If cgroup `name` has a freezer's file: stores in may_write whether this user may write the file, and ends the search. One
+ * file is enough, because the files of all cgroups have the same owner.
  */
 static bool find_freezer(void *data, const char *name)
 {
@@ -80,8 +80,8 @@ static bool find_own_socket(void *data, const char *name)
 }
 
 /*
- * Whether the kubelet's checkpoint lists devices of the resource. The checkpoint may be older than the kubelet's last restart,
- * after which plugins must register again.
+ * Whether the kubelet's checkpoint lists devices of the resource. FACT_YES may be out of date: the checkpoint survives a
+ * restart of the kubelet, but plugins must register again after the restart.
  */
 static enum fact registered(const struct host *host, const char *directory, const char *resource)
 {

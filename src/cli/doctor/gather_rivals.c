@@ -1,4 +1,4 @@
-/* Gathers other programs' processes, and what a tenant's process can find out about its tenant. */
+/* Gathers facts about other programs' processes and, if this process belongs to a tenant, about the tenant. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -84,7 +84,7 @@ static json_t *request_tenant(int fd)
 	    poll(&one, 1, ANSWER_MS) <= 0)
 		return NULL;
 	ssize_t n = recv(fd, text, ANSWER_MAX, 0);
-	/* An older daemon, which does not know the request, answers "registration invalid", in JSON too. */
+	/* An older daemon does not know the request, and answers with the error "registration invalid", which is JSON too. */
 	return n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 }
 

@@ -40,9 +40,9 @@ static bool check_cap(struct instances *all, const char *dir)
 }
 
 /*
- * Does nothing unless `name`, a directory in all->dir, begins with `prefix`. In the subdirectory `below` of that directory ("":
- * in the directory itself), checks the file `access`, if there is one, and calls `then` for each entry. `then` is NULL for a
- * compute instance.
+ * Visits the directory `name` of all->dir, or its subdirectory `below` if that is not "". Does nothing unless `name` begins
+ * with `prefix`. Checks the visited directory's file `access`, if there is one, and calls `then` for each entry. For a compute
+ * instance, `then` is NULL, and the device file is counted.
  */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))

@@ -78,8 +78,8 @@ static void check_descriptors(struct doctor *d)
 }
 
 /*
- * Adds the finding, and ends the search, if cgroup `name` has a freezer's file. In cgroup version 2, every cgroup but the root
- * has one.
+ * If cgroup `name` has a freezer's file, adds the finding and ends the search. In cgroup version 2, every cgroup but the root
+ * has such a file.
  */
 static bool find_freeze_file(void *data, const char *name)
 {

@@ -187,7 +187,7 @@ static bool has_devices_of(const json_t *slice, const char *node)
 	       !strcmp(explain_word(spec, "nodeName"), node);
 }
 
-/* Whether slice i has devices and its node's earlier slices have none. Serves to count each node once. */
+/* True if slice i is the first slice of its node that has devices. So check_slices() counts each node once. */
 static bool is_nodes_first(const json_t *slices, size_t i)
 {
 	const json_t *slice = json_array_get(slices, i);
@@ -220,8 +220,8 @@ static void check_slices(struct search *s, const json_t *exactly, const struct e
 
 /*
  * Each function below that returns a bool and has a parameter `why` tests one reason for which the pod may wait. If the reason
- * holds, it writes the reason and returns true. is_claim_blocking() may also write a less exact reason and return false: that
- * text stays if no later test finds a reason.
+ * holds, the function writes the reason to `why` and returns true. But is_claim_blocking() may write a less exact reason and
+ * return false, so that later tests can replace this reason by a more exact one.
  */
 
 static bool is_of_driver(const char *class, const struct explain_claims *known)

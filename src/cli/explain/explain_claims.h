@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /*
- * Objects as the API server returned them. `slices`, `all` and `events` are NULL if the user may not read them; `slices` and
- * `all` also if the pod has a node. The other members leave out objects that the user may not read.
+ * Objects as the API server returned them. `slices`, `all` and `events` are NULL if the user may not read them. `slices` and
+ * `all` are NULL too if the pod has a node. The other members leave out objects that the user may not read.
  */
 struct explain_claims {
 	/* {name of an entry of spec.resourceClaims: its claim, or null if there is none} */

@@ -109,7 +109,7 @@ static const char *state_of(const json_t *pod)
 		       : "waiting";
 }
 
-/* Returns the time of the event, or the last time if it came several times, in RFC 3339. */
+/* Returns the event's time in RFC 3339: the latest time if the event came several times. */
 static const char *time_of(const json_t *event)
 {
 	const char *last = explain_word(event, "lastTimestamp");

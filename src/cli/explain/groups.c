@@ -42,7 +42,7 @@ static void write_others(const struct wanted *w, FILE *out)
 		(long long)explain_number(w->ask, "cards"));
 }
 
-/* HAMi's names of reasons, in plain words. If `write` is set, it writes the words, because they contain figures. */
+/* HAMi's names of reasons, in plain words: `plain`, or the output of `write` if the words contain figures. */
 static const struct {
 	const char *reason, *plain;
 	void (*write)(const struct wanted *wanted, FILE *out);

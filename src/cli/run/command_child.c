@@ -108,7 +108,7 @@ int child_start(const char *path, char **argv, char **environment, struct child 
 	ssize_t n;
 	pid_t pid;
 
-	/* If this program inherited an ignored SIGCHLD, the kernel would reap the command before it is waited for. */
+	/* This program may have inherited an ignored SIGCHLD. Then the kernel would reap the command before waitpid(). */
 	ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGCHLD);

@@ -9,8 +9,8 @@
 #define GAP 1
 #define NAME_LEAST 8
 /*
- * If the table is too wide, columns are dropped, the lowest rank first. Names keep the width NAME_FAIR until all columns of a
- * rank below RANK_FAIR are dropped.
+ * If the table is too wide, columns are dropped, the lowest rank first. Names become narrower than NAME_FAIR only after all
+ * columns of a rank below RANK_FAIR were dropped.
  */
 #define NAME_FAIR 16
 #define NAME_MOST 32

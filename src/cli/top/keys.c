@@ -89,8 +89,8 @@ static enum keys_outcome pause_or_resume(struct view *view, const struct snapsho
 		tenant = &snapshot->tenants[snapshot->shares[rows->share[selected(view, snapshot, rows)]]
 						    .tenant];
 	/*
-	 * With on_full `swap` the daemon swaps tenants in turns, so the state `swapped` does not tell that a user paused the
-	 * tenant. With another on_full, it does.
+	 * With on_full `swap`, the daemon swaps tenants by itself, so the state `swapped` does not mean that a user paused the
+	 * tenant. With another on_full, a tenant is swapped only when a user pauses the tenant.
 	 */
 	is_out = tenant &&
 		 (strcmp(tenant->state, "swapped") == 0 || strcmp(tenant->state, "leaving") == 0) &&

@@ -277,8 +277,8 @@ static void draw_help(struct cells *cells)
 }
 
 /*
- * Whether to draw the selected tenant's details: as the user chose, or by the height of the screen. Never on a page, or if
- * fewer than ROWS_LEAST rows of the table would be left.
+ * Whether to draw the selected tenant's details: as the user chose; by default, if the screen is high enough. Never in the
+ * output of --once (is_page), or if the table would keep fewer than ROWS_LEAST rows.
  */
 static bool wants_details(const struct layout *layout, int lines, int left)
 {

@@ -38,7 +38,7 @@ struct view {
 	/* A message shown at the bottom until the next key. */
 	bool is_error;
 	char message[ERROR_TEXT_MAX];
-	/* Of the last drawn layout: first row, number of rows, and whether it had details. */
+	/* The layout drawn last: its first row, its number of rows, and whether it showed details. */
 	size_t first, page;
 	bool has_details;
 };

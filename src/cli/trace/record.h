@@ -12,7 +12,7 @@
 
 /* record_untraced() knows at most this many processes; further ones are left out. */
 #define RECORD_UNTRACED_MAX 64
-/* record_untraced() returns a process after the daemon has listed it as not recording for this long. */
+/* record_untraced() returns a process that has not begun to record after this time. */
 #define RECORD_ANSWER_NS UINT64_C(1000000000)
 
 struct record {
@@ -41,9 +41,9 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 		 struct error *err);
 
 /*
- * Asks the daemon for news, and writes the new events and leases. With `is_last`, no event is left for a later call
- * (ring_reader_drain()). Returns, for example, -ECONNRESET if the daemon is gone; the file can still be finished. Errors of the
- * file are in out.error.
+ * Asks the daemon for news, and writes the new events and leases. With `is_last`, also writes events that would otherwise wait
+ * for a later call (ring_reader_drain()). Returns, for example, -ECONNRESET if the daemon is gone; the file can still be
+ * finished. Errors of the file are in out.error.
  */
 int record_round(struct record *record, bool is_last, struct error *err);
 

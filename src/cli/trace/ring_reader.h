@@ -35,8 +35,8 @@ typedef void ring_reader_event(void *data, const struct trace_event *event);
 
 /*
  * Delivers new events in order and returns their number. Stops before an event that is incomplete or ended after `until_ticks`;
- * a later call delivers it. With `is_last` does not stop: delivers later events too, and skips incomplete ones. Invalid events
- * count as lost.
+ * a later call delivers that event. With `is_last`, does not stop: delivers events that ended after `until_ticks`, and skips
+ * incomplete ones. Invalid events count as lost.
  */
 size_t ring_reader_drain(struct ring_reader *reader, uint64_t until_ticks, uint64_t now_ns,
 			 bool is_last, ring_reader_event *event, void *data);

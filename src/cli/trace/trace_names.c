@@ -7,7 +7,7 @@
 #define HASH 0x9e3779b97f4a7c15ULL
 #define PLACES (2 * TRACE_NAMES)
 
-/* Returns where the key is or belongs in by_key. With twice as many places as names, some place is always empty. */
+/* Returns the key's place in by_key, or an empty place for the key. At least half of the places are always empty. */
 static size_t place_of(const struct names *names, uint32_t kind, uint64_t key)
 {
 	size_t at = ((key ^ (uint64_t)kind << 56) * HASH >> 40) % PLACES;

@@ -240,7 +240,7 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/* Several threads share an element of `held`. Another thread's kernel is written early only if this event needs it. */
+	/* Threads share the elements of `held`. Write another thread's kernel early only if this event needs its element. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		flush_held_kernel(w, held, max_duration_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)

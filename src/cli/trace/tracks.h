@@ -10,7 +10,7 @@
 #include "cli/trace/tick_map.h"
 
 #define TRACKS_DEVICES 16
-#define TRACKS_TENANTS 256 /* on one GPU; further tenants are left out */
+#define TRACKS_TENANTS 256 /* most tenants shown on one GPU; further ones are left out */
 /* Linux has no pid above 2^22, so no process has these pids. */
 #define TRACKS_TENANT_PID 4194305
 #define TRACKS_CARD_PID 4194306 /* pid of GPU 0's track; GPU N has this + N */

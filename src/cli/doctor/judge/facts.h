@@ -110,7 +110,7 @@ struct facts_tenant {
 	bool is_preloaded;  /* liballot.so is mapped into this process */
 	bool has_shim;      /* the loader's libcuda.so.1 is a mirror's shim */
 	bool is_command;    /* LD_PRELOAD names liballot.so, as in a command of `allot run` */
-	bool wants_control; /* HAMi's variable CUDA_DISABLE_CONTROL is not set, so limits apply */
+	bool wants_control; /* CUDA_DISABLE_CONTROL (HAMi) is not set: the library is wanted */
 };
 
 struct facts_taint {

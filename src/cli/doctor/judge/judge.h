@@ -1,6 +1,6 @@
 /*
- * Judges facts. Each function adds a finding, good or bad, and what to do, for each thing that exists on the machine and whose
- * facts are known. No I/O and no clock; thread safe.
+ * Judges facts. For each thing that exists on the machine and whose facts are known, a function adds a finding, good or bad,
+ * and the remedy. No I/O and no clock; thread safe.
  */
 #pragma once
 

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 
 /*
- * If less time than this lies between two snapshots, the history takes the daemon's got_1s_pct instead of the rate, which
- * would be imprecise because a lease lasts up to 50 ms.
+ * If two snapshots are closer together than this, the history takes the daemon's got_1s_pct instead of the rate between the
+ * snapshots. That rate would be imprecise, because a lease lasts up to 50 ms.
  */
 #define LEAST_INTERVAL_S 1.0
 

@@ -78,7 +78,7 @@ static bool stop(struct span *rest)
 	return false;
 }
 
-/* Moves *rest behind the opening bracket or the comma. False if no value follows. */
+/* Moves *rest to the next value: behind the opening bracket, or behind a comma. Returns false if no value follows. */
 static bool step(struct span *rest, char open, char close)
 {
 	rest->at = skip_blanks(rest->at, rest->end);

@@ -15,7 +15,7 @@ struct sample {
 
 /*
  * Asks the daemon over *client; connects first if *client is NULL. If the daemon can't be asked, frees the client and sets
- * *client to NULL. If no daemon runs, or it ended meanwhile, the sample has is_answered false; other failures are errors.
+ * *client to NULL. If no daemon runs, or the daemon ends meanwhile, returns 0 with is_answered false. Fails otherwise.
  * `wants_list`: also keep the list as a tree. Free the sample with sample_free().
  */
 int sample_take(const struct daemon_target *target, struct client **client, bool wants_list,

@@ -28,7 +28,7 @@ struct source {
 	/* The requested change, or the one in progress; op is NULL if none. */
 	const char *op;
 	json_t *body;
-	/* The request that asks how far moving a tenant's memory has come; NULL if no memory is moved. */
+	/* The request that asks how far the move of a tenant's memory has come; NULL if no memory is being moved. */
 	json_t *move;
 	struct client *client;
 };
@@ -80,8 +80,8 @@ static void finish(struct source *source, const struct error *err, const json_t 
 }
 
 /*
- * Requests a change, or asks how far its move of memory has come. Takes ownership of `body` and `move`. If the memory is still
- * being moved, keeps `move` as the next request.
+ * Sends a request: a change, or a poll of the move of memory that a change began. Takes ownership of `body` (the request) and
+ * `move` (the next poll). Stores `move` in the source if the memory is still being moved.
  */
 static void change_once(struct source *source, const char *op, json_t *body, json_t *move)
 {
@@ -112,8 +112,8 @@ static json_t *make_move(const json_t *body)
 }
 
 /*
- * Sends the requested change, or the request in source->move; returns whether there was one. The caller holds the lock, which
- * is released while the daemon is asked.
+ * Sends the requested change, or else the poll in source->move. Returns false if there is neither. The caller holds the lock;
+ * this function releases the lock while it waits for the daemon.
  */
 static bool serve(struct source *source)
 {
