@@ -296,7 +296,7 @@ struct region_slot {
 	_Atomic uint32_t migrated;
 	/* Swapping: all written by T. */
 	_Atomic uint32_t swap_state; /* enum swap_state */
-	/* the last value of region_control.swap that was carried out or given up */
+	/* the last order, a value of region_control.swap, that the process carried out or gave up */
 	_Atomic uint32_t swap_word;
 	_Atomic uint32_t swap_failed;   /* failed moves; an order that was given up counts once */
 	_Atomic uint64_t swap_moved_ns; /* duration of the last complete move */
@@ -367,7 +367,7 @@ struct region_want {
 
 /* Which process owns one chunk of the arena. Written by T. */
 struct region_arena_chunk {
-	_Atomic uint64_t owner; /* seq_cst; as region_export.owner */
+	_Atomic uint64_t owner; /* seq_cst; encoded like region_export.owner */
 };
 
 struct region_report {

@@ -154,7 +154,7 @@ static double missing(struct amount need, struct amount left)
 struct search {
 	size_t devices, nodes, tainted, fitting;
 	struct device nearest;
-	/* what the request needs of `nearest`, the device that lacks least, and what `nearest` has left */
+	/* for `nearest`, the device that lacks least: what the request needs of it, and what it has left */
 	struct amount need, left;
 	double missing;
 	const char *taint; /* key of the first taint of a tainted device */

@@ -401,8 +401,8 @@ static int total(const struct columns *columns)
 }
 
 /*
- * Drops the column with the lowest rank. But if that rank is RANK_FAIR or higher, and the names can be narrower, makes them
- * narrower by one instead.
+ * Makes the table narrower: drops the column with the lowest rank. But if that rank is RANK_FAIR or higher, takes one character
+ * from the names instead, while names are wider than NAME_LEAST.
  */
 static void narrow(struct columns *columns)
 {

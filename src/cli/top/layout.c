@@ -205,7 +205,7 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 
 /* ---- the rows of the table ---- */
 
-/* Returns the first visible row: `before`, which was the first one so far, unless that hides the selected row. */
+/* Returns the first visible row: `before`, the first visible row so far, unless the selected row would then be hidden. */
 static size_t first_row(size_t before, size_t selected, size_t count, size_t room)
 {
 	if (count <= room || !room)

@@ -10,8 +10,8 @@
 #include "base/error.h"
 
 /*
- * An event that stays incomplete for this long counts as lost: its thread was probably killed. An event whose end is later than
- * `until_ticks` (ring_reader_drain()) is delivered after this time: its end is wrong, or the clock was set back.
+ * Longest time for which ring_reader_drain() stops before an event. Then an incomplete event counts as lost: its thread was
+ * probably killed. An event that ended after `until_ticks` is delivered: its end is wrong, or the clock was set back.
  */
 #define RING_READER_PATIENCE_NS UINT64_C(200000000)
 
