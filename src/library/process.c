@@ -361,8 +361,8 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 
 /*
  * Returns true if the daemon has locked the driver for this process, or is about to (SWAP_ORDER_PARKED). Then the helper thread
- * must not call the driver, because the call would not return. Confirms the order in swap_word. After the daemon's end, a
- * launch since the order shows that the driver is unlocked.
+ * must not call the driver, because the call would not return. Copies the swap word into the slot, as confirmation of the
+ * order. If the daemon is lost, a launch since the order shows that the driver is unlocked again.
  */
 static bool is_parked(uint32_t count)
 {

@@ -252,7 +252,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* The daemon answers at once, because this process has a context; only a process without one may have to wait long. */
+	/* The daemon answers at once, because the tenant already holds GPU memory: at least this process's context. */
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;
@@ -273,8 +273,8 @@ static void find_need(CUgraphExec exec, struct need *ret)
 }
 
 /*
- * Call after a launch for which begin_launch() returned true: charges what the driver has reserved by now, instead of what
- * begin_launch() reserved, and releases locks.graph.
+ * Call after a launch for which begin_launch() returned true: replaces the quota that begin_launch() reserved by a charge for
+ * the bytes that the driver has reserved by now. Releases locks.graph.
  */
 static void end_launch(const struct need *need)
 {

@@ -12,8 +12,8 @@
 #define MANAGED_PAGE (2 * MIB)
 
 /*
- * Frees memory. A backing (swap_backing.h) must be freed by the library, because the driver does not know it as an
- * allocation.
+ * Frees memory. The library itself frees a backing (swap_backing.h), because cuMemFree does not accept memory of the virtual
+ * memory API.
  */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {

@@ -36,7 +36,7 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 
 /*
  * Records that memory `number` (hook_vmm.h) is bound to the object, and adds a reference to that memory. An object of another
- * process has no number in this process, so its handle is used instead.
+ * process has no number in this process, so the binding's key then contains the object's handle.
  */
 static void record_binding(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
 {

@@ -1,6 +1,6 @@
 /*
- * Hooks of old and rarely used functions. The newer hook does the work: an old call's 32-bit sizes and addresses are widened
- * for it, and the results are narrowed again.
+ * Hooks of old and rarely used functions. Most of them widen the old call's 32-bit sizes and addresses, call the hook of the
+ * newer function, and narrow the results.
  */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
@@ -79,8 +79,8 @@ static unsigned int narrowed(size_t bytes)
 }
 
 /*
- * Writes the sizes that the newer call returns, as far as 32 bits can hold them, so that the program sees its quota. Returns
- * the result of the old call, because driver 580 answers the two calls differently.
+ * Writes the sizes that the newer call's hook returns, at most UINT32_MAX, so that the program sees its quota. Returns the old
+ * call's result, because the newer call's result may differ (driver 580).
  */
 CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 			      unsigned int *free_bytes, unsigned int *total_bytes)

@@ -138,7 +138,9 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 STREAM_VALUE(32)
 STREAM_VALUE(64)
 
-/* Waits until movable memory is on the GPU, even if no operation of the batch has an address in movable memory. */
+/*
+ * Unlike a single operation, a batch always waits until movable memory is on the GPU, because its addresses are not examined.
+ */
 CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,
 						    CUstreamBatchMemOpParams *, unsigned int),
 				  CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,

@@ -48,9 +48,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Updates the charge of a pool (reserved_update_charge()). The caller holds locks.pool. So do the callers of reserve_growth()
- * and of all functions from here to trim_locked(). A driver call's effect on a pool is measured by the reserved bytes before
- * and after the call, so these calls must not overlap.
+ * Updates the charge of a pool (reserved_update_charge()). The caller holds locks.pool, as for reserve_growth() and for all
+ * functions from here to trim_locked(). The reserved bytes before and after a driver call show what the call took, so two such
+ * calls must not overlap.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -191,7 +191,7 @@ static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool cou
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/* The daemon answers at once, because this process has a context; only a process without one may have to wait long. */
+	/* The daemon answers at once, because the tenant already holds GPU memory: at least this process's context. */
 	while (reserve_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;
@@ -430,10 +430,7 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 	/* The charge does not shrink, because the driver keeps freed memory in the pool until the pool is destroyed. */
 	if (bytes < 0)
 		return true;
-	/*
-	 * locks.pool must not be held here: a reservation that does not fit trims the pools (hook_pool_trim()), under that
-	 * lock.
-	 */
+	/* locks.pool must not be held here: if a reservation does not fit, hook_pool_trim() takes that lock. */
 	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_record_import(&s))
 		return true;
 	WITH_LOCK(&locks.pool);

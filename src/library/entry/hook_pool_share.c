@@ -1,8 +1,8 @@
 /*
  * Pools that several processes use. A process exports a pool as a descriptor or a fabric handle, and an allocation as 64 bytes.
  * The process that created the pool is charged, until it ends or destroys the pool. After that, each process that imported
- * memory is charged for its imports, until it destroys the pool too. The GPU keeps the memory that long, and NVML counts it for
- * no process.
+ * memory is charged for its imports, until it destroys the pool too. The GPU keeps the memory until the last process has
+ * destroyed the pool. After the creator's end, NVML counts the memory for no process.
  */
 #include "library/entry/hook_pool.h"
 

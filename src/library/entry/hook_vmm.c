@@ -1,6 +1,6 @@
 /*
- * Memory of the virtual memory API. The driver keeps physical memory until its handle was released as often as it was obtained,
- * and its last mapping and last multicast binding are gone. The memory is charged that long.
+ * Memory of the virtual memory API. The driver keeps physical memory until every obtained handle is released, and every mapping
+ * and multicast binding is gone. Until then the memory is charged.
  */
 #include "library/entry/hook_vmm.h"
 

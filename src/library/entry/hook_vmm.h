@@ -7,8 +7,8 @@
 #include "library/sys/sys.h"
 
 /*
- * References to memory of the virtual memory API, shared by hook_vmm*.c and hook_multicast.c, and guarded by locks.vmm. The
- * caller of a function below holds that lock, and a driver call that changes the references is made under it.
+ * References to memory of the virtual memory API, shared by hook_vmm*.c and hook_multicast.c, and guarded by locks.vmm. Callers
+ * of the functions below hold locks.vmm, also during each driver call that changes the references.
  *
  * The driver may reuse the value of a released handle although the memory is still mapped. So the library gives each memory a
  * number of its own:
@@ -26,7 +26,7 @@ uint64_t vmm_new_number(void);
 /* Records memory `number` on a device, and the handle that was just obtained for it. Returns false if out of memory. */
 bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes);
 
-/* Counts that the handle was obtained again. If the handle is not recorded yet, records it, with a reference to memory `number`. */
+/* Counts that the handle was obtained again. If the handle is new, records it with a reference to memory `number`. */
 void vmm_add_handle(uint64_t handle, uint64_t number);
 
 /* Adds a reference to memory `number` if `by` is 1, or removes one if -1. The last reference gives the charge back. */

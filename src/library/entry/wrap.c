@@ -56,8 +56,9 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params GATED_BODY(symbol, meaning, args, __VA_ARGS__)
 
 /*
- * A launch takes the fast path (fast_path.h) if it is open. The gate is called from a separate function, so that the fast path
- * is short, straight code. That function is not called by a tail call, for which the compiler would move all arguments first.
+ * A launch takes the fast path (fast_path.h) if that is open. A separate function calls the gate, so that the fast path is
+ * short, straight code. The call of that function is no tail call: for a tail call, the compiler would first move all
+ * arguments.
  */
 #define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
 	static __attribute__((noinline)) CUresult gated_##symbol params GATED_BODY( \

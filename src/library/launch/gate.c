@@ -23,7 +23,7 @@
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
 /*
  * After a stall (is_stalled()), calls pass at once while less work than this is in flight. With more in flight, each call waits
- * until its patience ends.
+ * for up to DEPTH_PATIENCE_MAX_NS.
  */
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
@@ -82,8 +82,8 @@ static void record_pass(struct gate_pass *pass, struct region_slot_device *d, en
 	pass->is_counted_launching = true;
 	pass->is_paced = state == LEASE_PACED;
 	/*
-	 * A tenant that runs at the same time as others pays under LEASE_GO too. Then it is alone on the GPU, so the daemon
-	 * learns how fast it is undisturbed.
+	 * A tenant that otherwise runs at the same time as others also pays for work under LEASE_GO, when no other tenant runs.
+	 * These payments show the daemon the tenant's undisturbed speed.
 	 */
 	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
@@ -98,8 +98,8 @@ static enum lease_state process_lease_state(uint32_t word, const struct region_c
 }
 
 /*
- * A thread's wait for the process's own work. The waiting time starts again when any work ends. It goes on when the lease is
- * lost: leases may be shorter than the patience, and the wait would never end.
+ * A thread's wait for the process's own work. The waiting time starts again at 0 when any work ends, but not when the lease
+ * ends: leases may be shorter than the patience, so the wait might never end.
  */
 struct depth_wait {
 	bool has_begun;
@@ -279,8 +279,8 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 }
 
 /*
- * Takes the detours: in a swappable process keeps memory on the GPU during the call, in a traced process notes the time.
- * Returns false as enter_hold() does.
+ * Takes the detours: enters the hold in a swappable process, and notes the time in a traced process. Returns false if the work
+ * must pass the gate again (enter_hold()).
  */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
@@ -362,7 +362,7 @@ static void show_busy(struct region_slot_device *slot, int index)
 	if (wanted_ns > atomic_load(&f->idle_since_ns) + STEP_PAUSE_NS)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	inflight_show_busy(slot, f, true);
-	/* Work begins on an idle device, and with SYNC_POINT_ENDS_USE the daemon wants to learn that at once. */
+	/* With SYNC_POINT_ENDS_USE the daemon wants to learn at once that work begins on an idle device. */
 	if (atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 				 memory_order_relaxed) == SYNC_POINT_ENDS_USE)
 		bell_ring(index);

@@ -5,7 +5,7 @@ void pace_spend(int index, uint64_t ns, bool is_untried)
 	struct region_report *report = atomic_load_explicit(&process_state.report,
 							    memory_order_acquire);
 
-	/* The tenant no longer runs at the same time as others, so nothing is to be paid. */
+	/* If the tenant no longer runs at the same time as others, nothing is to be paid. */
 	if (!pace_most_x100(index))
 		return;
 	if (ns > PACE_MOST)

@@ -36,8 +36,8 @@
 static uint64_t rarer = 1;
 
 /*
- * Each device's totals. Only the helper thread uses them, except busy_ns and seen_ns, which are under locks.report: a thread
- * that has waited for all work counts the busy time too.
+ * Each device's totals. Only the helper thread uses them, except the fields that count_use() accesses. locks.report guards
+ * these fields, because a thread that has waited for all work calls count_use() too.
  */
 static struct {
 	uint64_t busy_ns; /* total time with work in flight until seen_ns */
@@ -127,8 +127,8 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 }
 
 /*
- * behind_ns counts the busy time, under a lease, while the program is not ahead of the GPU (LEAD_NS). ramp_ns counts only its
- * part from the start of each lease until the program is ahead: the cost of a turn to the tenant (policy/lease/quantum.c).
+ * Under a lease, behind_ns counts the busy time while the program is not ahead of the GPU (LEAD_NS). ramp_ns counts only the
+ * time at the start of each lease, until the program is first ahead: what a turn costs the tenant (policy/lease/quantum.c).
  */
 static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 {
@@ -190,7 +190,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 
-	/* A thread that waited for all the work may have reported after the poll. */
+	/* A thread that waited for all the work may already have counted time beyond now_ns. */
 	if (now_ns < account[index].seen_ns)
 		now_ns = account[index].seen_ns;
 	count_use(index, is_busy, atomic_load_explicit(&f->inflight_ns, memory_order_relaxed),

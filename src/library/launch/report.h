@@ -20,7 +20,7 @@ struct report_leases {
 	uint32_t closing;
 	/* LEASE_FREE, and no thread waits for in-flight work. */
 	uint32_t in_free_run;
-	bool is_any; /* some device has another lease than LEASE_FREE */
+	bool is_any; /* the lease of some device is not LEASE_FREE */
 };
 
 struct report {

@@ -5,8 +5,8 @@
 #include "library/loader/fast_path.h"
 
 /*
- * Times about one launch in eight, chosen by bits of the tick at which the launch began. Reading the counter takes 14 ns, and
- * longer right after the driver has written to the GPU.
+ * True for about one launch in eight, chosen by bits of the tick at which the launch began. Only such a launch's end is timed
+ * too. Reading the counter takes 14 ns, and longer right after the driver has written to the GPU.
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 

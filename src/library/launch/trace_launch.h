@@ -1,7 +1,7 @@
 /*
  * Launch functions for a traced process: each calls the driver and records the launch. The fast path (fast_path.h) calls them
- * instead of the driver, so tracing costs an untraced process nothing. They serve launches under LEASE_FREE into streams that
- * have a handle, if the trace's clock is the processor's counter. Other launches take the gate (trace_work.h).
+ * instead of the driver, so tracing costs an untraced process nothing. They serve launches on the fast path if the trace's
+ * clock is the processor's counter. Other launches take the gate (trace_work.h).
  */
 #pragma once
 

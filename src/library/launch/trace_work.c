@@ -35,8 +35,8 @@ static const char *name_of_function(const void *function)
 }
 
 /*
- * Records the name of the work's subject, if it has one. Call before the event is recorded, so that a reader of the trace finds
- * the name.
+ * Records the name of the work's subject, if it has one. Call before the work's trace event is written, so that a reader of the
+ * trace finds the name.
  */
 static __attribute__((noinline, cold)) void record_name(const struct work *work, uint64_t since)
 {

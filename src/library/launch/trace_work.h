@@ -46,7 +46,7 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 		return false;
 	struct trace_ring *ring = atomic_load_explicit(&sink->ring, memory_order_relaxed);
 	uint32_t id = atomic_load_explicit(&sink->owner_id, memory_order_relaxed);
-	/* A new thread may have the thread pointer of an owner that has ended, but no id of its own yet. */
+	/* A new thread may reuse the thread pointer of an ended owner, and so enter as the owner. Its id tells them apart. */
 	if (unlikely(!id || trace_thread.id != id)) {
 		biased_leave(&sink->numbering, BIASED_OWN);
 		return false;

@@ -2,8 +2,8 @@
  * Hooks dlopen and dlmopen, because two ways of loading would bypass a preloaded library:
  *
  * With RTLD_DEEPBIND a library finds the driver before this library, so in a tenant's process that flag is removed. A namespace
- * made by dlmopen has no preloaded libraries, so this library is loaded into it first; glibc searches a namespace's first
- * object first. That copy refuses cuInit (process.c), because a process has one slot and one ledger.
+ * made by dlmopen has no preloaded libraries, so a copy of this library is loaded there first: glibc searches a namespace in
+ * load order. The copy refuses cuInit (process.c), because a process has one slot and one ledger.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -27,9 +27,9 @@ static uintptr_t without_deepbind(uintptr_t flags)
 }
 
 /*
- * Namespaces into which this library was loaded. glibc has only 16, so a namespace is reused once the program has closed what
- * it loaded there. Only the thread that used the namespace reuses it: to others it may look unused while that thread is still
- * loading into it.
+ * Namespaces into which this library was loaded. glibc has only 16, so a namespace is reused once the program has closed
+ * everything that it loaded there. Only the thread that last used a namespace reuses it: to other threads, a namespace into
+ * which that thread is still loading may look unused.
  */
 static struct hooked_namespace {
 	const void *own; /* this library's handle there; NULL if the entry is unused */

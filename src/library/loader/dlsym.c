@@ -109,9 +109,9 @@ static bool is_later_interposer(const struct query *q)
 
 /*
  * Answers a lookup of dlsym or another hooked function of the loader. The program gets this library's function. An interposer
- * that the loader searches after this library, and that uses RTLD_NEXT, gets the real function. Usually the real dlsym tells
- * these cases apart. For a lookup with a version it cannot, because this library's functions have no version. Then this
- * function compares the search order.
+ * that the loader searches after this library, and that uses RTLD_NEXT, gets the real function. Usually the real dlsym makes
+ * this distinction. For a lookup with a version (dlvsym) it cannot, because this library's functions have no version. In that
+ * case this function itself compares the search order.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

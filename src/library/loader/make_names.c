@@ -186,7 +186,10 @@ static void print_forms(size_t passed)
 	printf("};\n\n");
 }
 
-/* Prints where each name's legacy forms and its per-thread-stream forms begin; the next name's beginning ends both. */
+/*
+ * Prints the index of each name's first legacy form and of its first per-thread-stream form. A name's forms end where the next
+ * name's forms begin.
+ */
 static void print_first(void)
 {
 	size_t f = 0;

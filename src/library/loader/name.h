@@ -71,8 +71,8 @@ static inline size_t name_length(const char *text)
 }
 
 /*
- * Hashes eight characters at a time; the last eight may overlap earlier ones. Different names must have different hashes, which
- * make_names.c checks for the known names. For other names, one pair in 2^52 has the same hash.
+ * Hashes eight characters at a time; the last eight may overlap earlier ones. make_names.c checks that the hashes of known
+ * names differ. Of other names, about one pair in 2^52 has the same hash.
  */
 static inline uint64_t name_hash(const char *name, size_t length)
 {

@@ -58,7 +58,7 @@ static bool claim_entry(struct region_report *report, struct region_export *e, u
 	       atomic_compare_exchange_strong(&e->owner, &old, owner);
 }
 
-/* Stores a key in an entry whose owner is gone. If there is no such entry, other processes do not learn of the memory. */
+/* Stores a key in an entry whose owner is gone. If every entry has a live owner, stores nothing. */
 static void insert(struct region_report *report, uint64_t key, uint64_t owner)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {

@@ -4,8 +4,8 @@
  * of an entry is the slot that is charged. When the owner frees the memory or dies, another process that holds it becomes the
  * owner. So each process that holds the memory calls exports_claim() periodically.
  *
- * All processes of the tenant write the table; the daemon does not read it. If the table is full or corrupt, memory is charged
- * once or several times. Thread safe.
+ * All processes of the tenant write the table; the daemon does not read it. If the table is full or corrupt, several processes
+ * may be charged for the same memory. Thread safe.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ uint64_t exports_owner(const struct region_report *report, const struct region_s
 bool exports_is_alive(const struct region_report *report, uint64_t owner);
 
 /*
- * Returns true if this process has become the owner, because there was no live one, and must charge the memory. False if a live
+ * Returns true if the memory had no live owner: this process is the owner now, and must charge the memory. False if a live
  * process, possibly this one, already is the owner.
  */
 bool exports_claim(uint64_t key);

@@ -62,9 +62,9 @@ int charge_location_index(const CUmemLocation *location)
 }
 
 /*
- * The driver's checkpoint call may keep the tenant off its GPU. Meanwhile the quota equals the memory that the tenant holds, so
- * new processes cannot reserve any. cuMemGetInfo waits until the tenant is back; then a refused reservation is worth one more
- * try. Returns false if the driver did not answer, the process captures a stream, or the thread has no context.
+ * While the driver's checkpoint call keeps the tenant off its GPU, the quota equals the memory that the tenant holds, so a new
+ * reservation is refused. Waits in cuMemGetInfo until the tenant is back. Then the reservation is worth another try. Returns
+ * false if the driver did not answer, the process captures a stream, or the thread has no context.
  */
 static bool wait_in_driver(void)
 {

@@ -19,7 +19,7 @@
 #define MIB (1024 * KIB)
 
 /*
- * Returns the size that the GPU uses for linear memory of this size: a part of a chunk if below 2 MiB (suballoc.h), otherwise
+ * Returns the memory that the GPU uses for `bytes` of linear memory: a part of a chunk if below 2 MiB (suballoc.h), otherwise
  * whole pages of 2 MiB.
  */
 uint64_t charge_rounded(uint64_t bytes);
@@ -71,9 +71,10 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made,
 		    void (*undo)(uint64_t key));
 
 /*
- * charge_forget() runs before the driver frees, because afterwards another thread may already have the address; it returns
- * false if the memory is not charged here. charge_give_back() runs after, because the memory is held until then, and records
- * the holding again if the driver failed. charge_forget() is inline, because the library's part of a free takes only 40 ns.
+ * Call charge_forget() before the driver frees the memory, because another thread may get the address at once. charge_forget()
+ * returns false if this process has no such holding. Call charge_give_back() after the driver's call, because the memory is in
+ * use until then. If the driver failed, charge_give_back() records the holding again. charge_forget() is inline, because the
+ * library's part of a free takes only 40 ns.
  */
 static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
 {

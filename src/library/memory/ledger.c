@@ -39,8 +39,8 @@ static struct tally tally(int index)
 	for (uint32_t i = 0; i < count; i++) {
 		struct region_slot_device *d = &report->slot[i].device[index];
 		/*
-		 * Read tentative_bytes before used_bytes, so that at least one of them includes a reservation that is granted
-		 * meanwhile. Otherwise two reservations could fit where only one does.
+		 * Read tentative_bytes before used_bytes, so that a reservation granted meanwhile is in at least one of the two
+		 * values. Otherwise two reservations could be granted where only one fits.
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
@@ -194,7 +194,7 @@ void ledger_release_context(int index, uint64_t bytes)
 	subtract_clamped(&d->context_used_bytes, bytes);
 	subtract_clamped(&d->used_bytes, bytes);
 	trace_used(index);
-	/* Without a context, the process has no code on the GPU, so no memory that only NVML shows. */
+	/* Without a context, the process has no code on the GPU, and so holds no memory that only NVML shows. */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
@@ -206,8 +206,8 @@ void ledger_make_fresh(int index, uint64_t bytes)
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	/*
-	 * The bytes count twice for a moment, rather than not at all. A reservation that does not fit meanwhile is tried again
-	 * (ledger_wait_for_nvml()).
+	 * Add before subtracting: the bytes may count twice for a moment, but are never left out. A reservation that does not
+	 * fit meanwhile is tried again (ledger_wait_for_nvml()).
 	 */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
 	subtract_clamped(&d->used_bytes, bytes);

@@ -9,9 +9,9 @@
 #define FIRST_CAPACITY 64 /* a power of two, as all capacities */
 
 /*
- * The memory that a removal brings into the caches decides its cost. A program may hold 100,000 allocations of whole 2 MiB
- * pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of
- * the holding (ptrmap.h) that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller
+ * The cost of a removal depends on how many cache lines must be loaded. A program may hold 100,000 allocations of whole 2 MiB
+ * pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of the
+ * holding (ptrmap.h) that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller
  * memory.)
  */
 #define STEP (2 * 1024 * 1024ULL)
@@ -147,7 +147,7 @@ static bool make_room(struct table *t)
 	for (const struct place *p = old.place; p < old.place + old.capacity; p++)
 		if (p->kind != HOLDING_NONE)
 			grown.place[find(&grown, p->kind, p->key)] = *p;
-	/* Assign in this order: a child that is forked in between must not unmap more than is mapped. */
+	/* Assign in this order: otherwise a child forked in between would unmap more bytes than the old table has. */
 	t->place = grown.place;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->capacity = grown.capacity;
@@ -156,7 +156,7 @@ static bool make_room(struct table *t)
 	return true;
 }
 
-/* Adds or replaces the entry. NULL if out of memory; replacing needs none. */
+/* Adds or replaces the entry. Returns NULL if there is no memory for a new entry. Replacing an entry never fails. */
 static struct place *put(struct table *t, const struct place *place)
 {
 	struct place *p = look_up(t, place->kind, place->key);
@@ -171,7 +171,7 @@ static struct place *put(struct table *t, const struct place *place)
 	return p;
 }
 
-/* Moves later entries back into the gap, instead of leaving a mark in it, so that searches stay short. */
+/* Erases an entry, and moves later entries into the gap. A tombstone in the gap would make searches longer. */
 static void erase(struct table *t, struct place *place)
 {
 	size_t mask = t->capacity - 1, i = (size_t)(place - t->place);

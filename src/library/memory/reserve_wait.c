@@ -50,7 +50,7 @@ static void send_request(struct request *a, int index, uint64_t bytes, uint64_t 
 	bell_ring(index);
 }
 
-/* Cancels the request. If the daemon has not answered yet, the doorbell tells the daemon. */
+/* Cancels the request. If the daemon has not answered yet, rings the doorbell, so that the daemon learns of this. */
 static void cancel_request(const struct request *a, int index)
 {
 	if (!a->want || a->want != want_of(index))
@@ -88,8 +88,8 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 		if (!fits_in(ledger_quota(index), used, bytes))
 			return false;
 		/*
-		 * The daemon has refused. (If the grant rose, another process of the tenant may have used it up; then ask
-		 * again.)
+		 * If the daemon has answered and the grant did not rise, the request is refused. If the grant rose, but another
+		 * process of the tenant has used it up, ask again.
 		 */
 		if (is_answered && limit <= a->granted_before)
 			return false;

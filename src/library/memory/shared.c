@@ -159,7 +159,10 @@ void shared_remove_import(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/* Returns how much more to charge for an import that has grown; the result's device is -1 if nothing is to be charged. */
+/*
+ * Returns how much more to charge for an import that has grown; the result's device is -1 if nothing is to be charged. If
+ * another process is charged for the import, records the new size.
+ */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

@@ -1,7 +1,8 @@
 /*
  * Keeps a list of the memory that this process shares with others: exported or imported. Within a tenant, shared memory is
- * charged once: to the process that allocated it or, once that process freed it or died, to another that holds it. Memory of
- * another tenant is charged to the first process that imports it. exports.h has the table of owners.
+ * charged to one process: the process that allocated the memory or, after that process freed the memory or died, another
+ * process that holds the memory. Memory of another tenant is charged to the first process that imports it. exports.h has the
+ * table of owners.
  *
  * Exported memory is charged by the hook that allocated it, imported memory by these functions. Thread safe.
  */
@@ -68,7 +69,7 @@ uint64_t shared_key(enum shared_kind kind, uint64_t id);
 /* Call after a context has ended: forgets the memory that was shared in it. */
 void shared_context_gone(CUcontext context);
 
-/* For the helper thread: becomes the owner of imported memory whose owner is gone. At most 50 times a second. */
+/* For the helper thread: makes this process the owner of imported memory whose owner is gone. At most 50 times a second. */
 void shared_refresh(uint64_t now_ns);
 
 /* Writes this process's ownerships into the report of a restarted daemon, before the process uses that report. */

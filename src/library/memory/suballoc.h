@@ -47,7 +47,7 @@ struct suballoc_chunk {
 #define SUBALLOC_CHUNK_SHIFT 21
 #define SUBALLOC_LEAF_SHIFT 31
 #define SUBALLOC_LEAF_CHUNKS (1 << (SUBALLOC_LEAF_SHIFT - SUBALLOC_CHUNK_SHIFT))
-/* The table covers pointers of this many bits, as a host uses; a GPU has 57. For larger ones suballoc_add() fails. */
+/* The table covers addresses of this many bits, as hosts use. GPUs may use 57; beyond the table, suballoc_add() fails. */
 #define SUBALLOC_ADDRESS_BITS 49
 
 struct suballoc_leaf {
@@ -81,13 +81,13 @@ void suballoc_drain(int device);
 void suballoc_trim(uint64_t now_ns);
 
 /*
- * Counts a suballocation at `ptr`. If it is the chunk's first, its charge becomes the chunk's. Otherwise the charge stays as
- * the spare or, if there is a spare already, is given back. Returns false, having done nothing, if the address is beyond the
- * table or memory ran out.
+ * Counts a suballocation at `ptr`. If the chunk has no other suballocation, `charge` becomes the chunk's charge. Otherwise
+ * `charge` stays as the spare or, if there is a spare already, is given back. Returns false, having done nothing, if the
+ * address is beyond the table or memory ran out.
  */
 bool suballoc_add(CUdeviceptr ptr, int device, enum suballoc_charge charge);
 
-/* Returns the chunk that contains `ptr`, or NULL if it has no suballocations. */
+/* Returns the chunk that contains `ptr`, or NULL if that chunk has no suballocations. */
 struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr);
 
 /* Call after the driver has freed a suballocation. With the last one, the chunk's charge is given back. */

@@ -46,7 +46,7 @@ bool swap_is_inside(void)
 
 void swap_leave_held(void)
 {
-	/* If depth is 0, the process became swappable after this thread entered. */
+	/* If depth is 0, the process became swappable after this thread entered, so the thread was not counted as inside. */
 	if (depth && --depth == 0)
 		count_out();
 }

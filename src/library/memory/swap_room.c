@@ -6,7 +6,7 @@
 #include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
-/* How long a call waits before it fails if the daemon expects no room, or there is no daemon. */
+/* How long a call waits while the daemon expects no room, or there is no daemon. After that the call fails. */
 #define PATIENCE_NS (60 * NS_PER_S)
 #define NAP_NS (10 * NS_PER_MS)
 #define ROUNDING_BYTES (128ULL << 20)
@@ -44,7 +44,7 @@ bool swap_wait_for_room(uint64_t *since_ns)
 {
 	/*
 	 * While the daemon says that room will be made, the waiting time starts again, because other tenants' turns may take
-	 * any time. The last value from a lost daemon does not count.
+	 * any time. A lost daemon's last value of swap_hope does not count.
 	 */
 	if (!atomic_load(&process_state.daemon_lost) &&
 	    atomic_load(&atomic_load(&process_state.control)->swap_hope))

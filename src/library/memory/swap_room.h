@@ -4,13 +4,13 @@
  *
  *     return WITH_ROOM(try_to_allocate(...));
  *
- * repeats the call until it succeeds, fails for another reason, or room is no longer expected. The call is not repeated either
- * if the GPU had more than enough room at two failures in a row. Drivers return "out of memory" also for calls that they cannot
+ * repeats the call until it succeeds, fails for another reason, or room is no longer expected. The loop also stops after two
+ * failures in a row at which the GPU had more than enough room: drivers return "out of memory" also for calls that they cannot
  * carry out, such as the cuCtxCreate from before CUDA 3.2.
  *
  * The call reports by swap_room_record_shortage() that it failed for lack of room; holding.h does so for charged memory.
- * Between two tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU.
- * A call made inside another call's hold does not wait itself; the outer call does.
+ * Between two tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU. A
+ * call made inside another call's hold does not wait itself; the outer call does.
  */
 #pragma once
 

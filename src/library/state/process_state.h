@@ -68,7 +68,7 @@ static inline struct process_own *process_own(void)
 	return atomic_load_explicit(&process_state.own, memory_order_relaxed);
 }
 
-/* True while this process may use its slot: the process itself has joined. A forked child has not, until it joins too. */
+/* True while this process may use its slot: this process itself has joined. A forked child must first join too. */
 static inline bool process_is_active(void)
 {
 	return atomic_load_explicit(&process_state.mode, memory_order_acquire) == PROCESS_ACTIVE &&
@@ -100,8 +100,8 @@ static inline const struct region_control_device *process_control_device(int ind
 
 /*
  * The bound of predicted work in flight under LEASE_FREE, for a tenant with short steps that shares the GPU by the GPU's own
- * time slices. The wait at the end of each step already bounds the tenant's work. Predictions then include other
- * tenants' slices, so a smaller bound would hold the tenant's threads needlessly.
+ * time slices. The bound is large, because the wait at the end of each step bounds the tenant's work anyway. With time slices,
+ * predictions include other tenants' slices, so a smaller bound would stop the tenant's threads needlessly.
  */
 #define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
 

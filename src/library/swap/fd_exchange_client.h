@@ -3,12 +3,12 @@
 
 #include <stdint.h>
 
-/* Sends a copy of `fd` to the daemon; the caller keeps `fd`. Returns 0 or -errno, also if no daemon answers. */
+/* Sends a copy of `fd` to the daemon; the caller keeps `fd`. Returns 0, or -errno, for example if no daemon answers. */
 int fd_exchange_put(uint64_t key, uint64_t bytes, int fd);
 
 /*
  * Gets the descriptor with this key from the daemon; *ret_fd then belongs to the caller. Returns -ENOENT if no process of the
- * tenant has put it.
+ * tenant has sent that descriptor.
  */
 int fd_exchange_get(uint64_t key, uint64_t *ret_bytes, int *ret_fd);
 

@@ -13,8 +13,8 @@
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define OPEN_MAX 4096
 /*
- * If the daemon lacks a descriptor, ask TAKE_TRIES times, TAKE_EVERY_NS apart. In that second, the process that owns the memory
- * gives the descriptor to a restarted daemon.
+ * If the daemon lacks a descriptor, ask TAKE_TRIES times, TAKE_EVERY_NS apart: for one second in all. Within that time, the
+ * process that owns the memory gives its descriptor to a daemon that was restarted.
  */
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
@@ -140,7 +140,7 @@ static CUresult unmap(const struct opened *o)
 	if (result != CUDA_SUCCESS)
 		return result;
 	real.cuMemRelease(o->handle);
-	real.cuMemAddressFree(o->ptr, o->bytes); /* If this fails, only the address is lost. */
+	real.cuMemAddressFree(o->ptr, o->bytes); /* If this fails, only addresses leak. */
 	return CUDA_SUCCESS;
 }
 

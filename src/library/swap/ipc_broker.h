@@ -1,8 +1,8 @@
 /*
  * Legacy IPC (cuIpcGetMemHandle) for memory that can be moved off the GPU. Such memory comes from the virtual memory API, which
  * has descriptors but no legacy handles. So the program gets a handle of allot's own, which contains a key. A process of the
- * same tenant that opens it gets the descriptor from the daemon (abi/shm/fd_exchange.h) and maps the memory. From then on the
- * memory stays on the GPU. Other tenants, and processes without the library, cannot use the handle.
+ * same tenant that opens the handle gets the descriptor from the daemon (abi/shm/fd_exchange.h) and maps the memory. From then
+ * on the memory stays on the GPU. Other tenants, and processes without the library, cannot use the handle.
  *
  * The caller holds locks.ipc, except for ipc_broker_is_ours() and ipc_broker_republish(). Memory opened here is unmapped when
  * its context ends.

@@ -194,7 +194,7 @@ static uint64_t prepare_next(uint64_t pauses)
 	return bytes;
 }
 
-/* Locks the rest of the arena while the program goes on, because copies to unlocked memory take far longer than locking. */
+/* Page-locks the chunks not locked yet, while the program runs: copies to unlocked memory take far longer than locking. */
 static void lock_arena(void)
 {
 	uint64_t bytes = 1;
@@ -239,7 +239,10 @@ static bool move_out(void)
 	return true;
 }
 
-/* Waits until the daemon has given the arena enough memory, as long as that memory grows. The program runs meanwhile. */
+/*
+ * Waits until the daemon has given the arena enough host memory. Stops if that memory has not grown for SWAP_PATIENCE_NS. The
+ * program runs meanwhile.
+ */
 static void wait_for_arena(void)
 {
 	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
@@ -272,7 +275,7 @@ static void try_move_out(uint32_t word)
 		swap_hold_open(true);
 	if (is_out)
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
-	/* An order that was withdrawn counts as not tried. */
+	/* If the order was withdrawn, store 0, so that the order is tried if it comes again. */
 	atomic_store(&own.word, is_out || should_move_out() ? word : 0);
 	set_state(is_out ? SWAP_OUT : SWAP_IN);
 	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
@@ -359,7 +362,7 @@ static void try_move_in(uint32_t word)
 
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
-	/* In state SWAP_SHORT, calls that free memory may be inside the hold (swap_hold.h). */
+	/* In state SWAP_SHORT the hold (swap_hold.h) is open for calls that free memory, so close it first. */
 	if (was_short && !swap_hold_close(SWAP_PATIENCE_NS))
 		return;
 	set_state(was_short ? SWAP_SHORT : SWAP_RETURNING);

@@ -121,7 +121,7 @@ uint64_t swap_arena_map_next(void)
 	    !real.cuMemHostRegister_v2)
 		return 0;
 	uint64_t bytes = size_of(arena.own[i]);
-	/* In small parts, because other threads that map or unmap memory wait for each part. */
+	/* Map in small parts: while a part is being mapped, other threads cannot map or unmap memory. */
 	for (uint64_t at = 0; at < bytes; at += MAP_BYTES)
 		syscall(SYS_madvise, (uint8_t *)address_of(arena.own[i]) + at,
 			bytes - at < MAP_BYTES ? bytes - at : MAP_BYTES, POPULATE_WRITE);

@@ -11,7 +11,7 @@
 
 #define MAX_DEVICES 64 /* NVML supports no more per machine */
 
-/* The real count is 0 if NVML was started with NVML_INIT_FLAG_NO_ATTACH. */
+/* Keeps NVML's count of 0, as after a start with NVML_INIT_FLAG_NO_ATTACH. Otherwise counts the tenant's devices. */
 nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
 {
 	nvmlReturn_t result = get(count);
@@ -100,8 +100,8 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 }
 
 /*
- * Answers a topology query as NVML 580 does (seen on an H200): with *count 0 and no array, sets *count to the number of
- * devices. With *count above 0 and an array, fills the array, and leaves *count as it is if keeps_count. Otherwise the call is
+ * Answers a topology query as NVML 580 does (seen on an H200). With *count 0 and no array: sets *count to the number of
+ * devices. With *count above 0 and an array: fills the array and, unless keeps_count, sets *count too. Any other combination is
  * invalid.
  */
 static nvmlReturn_t fill_devices(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,

@@ -115,8 +115,8 @@ static unsigned int busy_count(int card)
 }
 
 /*
- * Checks that the array has room for the processes that were busy after since_us. If not, sets *count as NVML does: to the
- * number of all processes.
+ * Checks that the array has room for the processes that were busy after since_us. If there is no array or too little room, sets
+ * *count to the number of all processes, busy or not, as NVML does.
  */
 static nvmlReturn_t measure(int card, bool is_array, unsigned int *count,
 			    unsigned long long since_us, unsigned long long now_us)

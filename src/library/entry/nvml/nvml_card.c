@@ -248,7 +248,7 @@ bool nvml_next_process(struct nvml_process_iterator *it, struct nvml_process *re
 		return false;
 	const struct region_slot_device *d = &slot->device[it->card];
 	uint64_t weight = weight_of(d);
-	/* The weight may have grown since the sum was made, but the part must stay at most 100 %. */
+	/* The weight may have grown since the sum was made. Then divide by the weight: the result must not exceed busy_pct. */
 	uint64_t weights = it->weights > weight ? it->weights : weight;
 	int32_t own_pid = atomic_load_explicit(&slot->own_pid, memory_order_relaxed);
 	int32_t pid = atomic_load_explicit(&slot->pid, memory_order_relaxed);

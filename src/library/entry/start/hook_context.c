@@ -222,7 +222,7 @@ static bool is_active(CUdevice device)
 
 /*
  * Call with locks.primary held, before the driver's release or reset. If the context may end (is_last), drops the events
- * recorded in the context, because its events must not be queried after its end.
+ * recorded in the context, because events must not be queried after their context has ended.
  */
 static void prepare_primary_end(CUdevice device, bool is_last)
 {
@@ -296,7 +296,7 @@ struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	/* true in the second attempt, which follows if other tenants' calls distorted the first measurement */
+	/* true in the second attempt: the first exceeded the quota because other tenants' calls distorted its measurement */
 	bool is_second;
 };
 

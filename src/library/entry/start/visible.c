@@ -13,7 +13,7 @@
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
 /*
  * The largest number of devices that is read from CUDA_VISIBLE_DEVICES: one more than a tenant can have. A list of that many
- * devices names one twice, and the driver must see that.
+ * devices contains a duplicate, which the driver must see to report it.
  */
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
@@ -68,8 +68,8 @@ static size_t append_uuid(size_t at, int card)
 }
 
 /*
- * Writes the UUIDs of the devices with these numbers into `entry`, up to the first number without a device. (The driver itself
- * reports an empty list, or a device that is named twice.)
+ * Writes the UUIDs of the devices with these numbers into `entry`, up to the first number without a device. Does not check for
+ * an empty list or a duplicate, because the driver reports these errors.
  */
 static void write_numbers(const char *numbers)
 {
@@ -192,7 +192,7 @@ bool visible_begin(void)
 {
 	if (is_started() || !nvml_card_count() || !sys_trylock(&locks.visible))
 		return false;
-	/* After a fork: a thread of the parent was between visible_begin() and visible_end(), so the change is still there. */
+	/* In a forked child: undo the change of a parent's thread that was between visible_begin() and visible_end(). */
 	if (replaced)
 		put_back();
 	char **place = find(VARIABLE, sizeof(VARIABLE) - 1);

@@ -171,7 +171,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 
 	atomic_store_explicit(&e->before, last, memory_order_relaxed);
 	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
-	/* After a surprise, time the next launches instead of only one in SAMPLE_EVERY. */
+	/* After a sample far from the estimate (a surprise), time the next launches, not only one in SAMPLE_EVERY. */
 	if (known && !is_near(known, ns)) {
 		wanted = SAMPLES_AFTER_SURPRISE;
 		if (last && surprises < SURPRISES_MOST)

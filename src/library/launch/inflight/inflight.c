@@ -20,9 +20,9 @@
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
 /*
- * Under a lease with a depth_ns of at least 2 * MARKS_IN_DEPTH * LEASE_MARK_NS, marks are rarer: about MARKS_IN_DEPTH per
- * depth_ns, but at most MARKS_RARER_MOST times rarer. Work in flight then needs no exact prediction, so only launches of
- * unknown length are timed. Otherwise marks and timing would cost a training several percent of its speed.
+ * If depth_ns is at least 2 * MARKS_IN_DEPTH * LEASE_MARK_NS, marks under a lease are up to MARKS_RARER_MOST times rarer: about
+ * MARKS_IN_DEPTH marks per depth_ns. With so much work in flight, predictions need not be exact, so only launches of unknown
+ * length are timed. More marks and timing would cost a training several percent of its speed.
  */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
@@ -182,8 +182,8 @@ static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext co
 }
 
 /*
- * The driver follows a handle without checking it. So the driver must not be asked about a handle that cannot be read. The
- * program's own call may still be harmless, because the driver may refuse another argument first.
+ * The driver dereferences a handle unchecked, so never ask the driver about a handle that points to unreadable memory. The
+ * program's own call with that handle may be harmless, because the driver may refuse another argument first.
  */
 bool inflight_is_handle(CUstream handle)
 {
@@ -234,7 +234,7 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 	/* Some work that inflight_ignore_stalled() excluded has ended, so exclude only the work still in flight. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* If this call has subtracted, the fast path is closed already, and closing it again does no harm. */
+	/* If the sum is still this large after a subtraction, the fast path is closed already. Closing it again is harmless. */
 	if (ns >= (int64_t)process_free_depth_ns(process_control_device(s->device)))
 		fast_path_close(1U << s->device);
 }
@@ -253,7 +253,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 		atomic_store(&slot->busy, true);
 		return;
 	}
-	/* Clear `busy` before shows_busy, so that a thread that sees shows_busy cleared sets `busy` after this. */
+	/* Clear `busy` before shows_busy: once shows_busy is cleared, a launching thread may set `busy` again. */
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);

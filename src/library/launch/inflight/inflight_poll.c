@@ -61,7 +61,10 @@ static void learn_average(struct inflight_stream *s, uint64_t now_ns, uint32_t l
 	s->progress_ns = now_ns;
 }
 
-/* Call after a poll that saw `launches` end. is_busy: other launches are in flight. The caller holds s->lock. */
+/*
+ * Call after each poll of a stream. `launches`: how many launches the poll saw end. is_busy: others are still in flight. The
+ * caller holds s->lock.
+ */
 static void note_progress(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
 			  bool is_busy)
 {
@@ -183,8 +186,9 @@ static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 }
 
 /*
- * Returns true while the stream has work in flight. Records a mark behind unmarked work if `flush`, or if has_tail and nothing
- * was launched into the stream since the last poll. has_tail is false for a device in free run that still gets launches.
+ * Returns true while the stream has work in flight. Also records a mark behind unmarked work: always if `flush`; if has_tail,
+ * only when nothing was launched into the stream since the last poll. has_tail is false for a device in free run that still
+ * gets launches.
  */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {

@@ -1,6 +1,6 @@
 /*
- * A sample is one unit of work that two timed events enclose. A stream may have several in progress, because a tenant may be
- * alone on the GPU for only a few milliseconds, with few polls.
+ * A sample is one unit of work that two timed events enclose. A stream may have several samples in progress: a tenant may be
+ * alone on the GPU for only a few milliseconds, and a sample ends only at a poll.
  *
  * Thread safe. inflight_sample_begin() takes the stream's lock; the caller of the other functions holds it.
  */
@@ -9,8 +9,8 @@
 #include "library/launch/inflight/inflight_record.h"
 
 /*
- * Records the start of a sample. `most` limits how many may be in progress, including this one. Returns INFLIGHT_NO_SAMPLE if
- * none is free. The caller records the sample's end behind the work, or gives the sample back.
+ * Records the start of a sample. `most`: how many samples of the stream may be in progress, including this one. Returns
+ * INFLIGHT_NO_SAMPLE if that many already are. The caller records the sample's end behind the work, or gives the sample back.
  */
 int inflight_sample_begin(struct inflight_stream *stream, struct estimate *estimate,
 			  bool is_concurrent, uint32_t most);
@@ -18,7 +18,7 @@ int inflight_sample_begin(struct inflight_stream *stream, struct estimate *estim
 void inflight_sample_release(struct inflight_stream *stream, int sample);
 /* Returns the end event, which the caller records behind the work. */
 CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);
-/* Call when the sample's end was reached, or never will be. Learns the time if it was reached, and gives the sample back. */
+/* Call when the GPU has reached the sample's end, or never will. Learns the time in the first case. Gives the sample back. */
 void inflight_sample_learn(struct inflight_stream *stream, int sample);
 /* Call when the stream ends. context_lives is false if the events have ended with their context. */
 void inflight_sample_drop(struct inflight_stream *stream, bool context_lives);

@@ -56,7 +56,10 @@ void inflight_note_end(int device, struct inflight_stream *only, uint64_t launch
 		if (atomic_load(&s->in_use) && s->device == device)
 			launches += launched[i];
 	}
-	/* If the sums are equal, no count read above includes a launch after the wait began. Only these counts are stored. */
+	/*
+	 * If the sums are equal, the counts read above include no launch since the wait began. Store these counts, not newer
+	 * ones.
+	 */
 	if (launches != launches_before)
 		return;
 	for (uint32_t i = 0; i < end; i++) {

@@ -9,8 +9,8 @@
 #include "abi/cuda_abi.h"
 
 /*
- * True if the description of the work may read through the pointer. If the driver would refuse a call before reading a pointer,
- * that pointer may be invalid. work_reads() decides for all pointers, and is defined where the description is used.
+ * True if the description of a call's work may read what `pointer` points to. If the driver refuses the call before it reads
+ * the pointer, the pointer may be invalid. Code that uses the description defines work_reads(), which decides for all pointers.
  */
 #define WORK_READS(pointer) ((pointer) && work_reads())
 
