@@ -170,7 +170,7 @@ static bool is_absent_or_empty(const char *place)
 
 	if (lstat(place, &st) < 0)
 		return errno == ENOENT;
-	/* A symbolic link to a directory does not count: renameat2() can't replace the link by a directory. */
+	/* A symbolic link does not count as an empty directory: renameat2() can't replace a link by a directory. */
 	cleanup_dir DIR *dir = S_ISDIR(st.st_mode) ? opendir(place) : NULL;
 	struct dirent *entry;
 
@@ -236,8 +236,8 @@ static int check_replaceable(const char *place, struct error *err)
 }
 
 /*
- * Moves the directory `made` to `place`. An old mirror there is exchanged with it atomically, and is then at `made`. An empty
- * directory is replaced; the kernel refuses if it was filled meanwhile.
+ * Moves the directory `made` to `place`. If an old mirror is at `place`, the two are exchanged atomically, so the old mirror is
+ * then at `made`. An empty directory at `place` is replaced; the kernel refuses if it was filled meanwhile.
  */
 static int replace_directory(const char *made, const char *place, enum occupant occupant,
 			     struct error *err)

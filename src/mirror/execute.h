@@ -9,8 +9,8 @@
 
 /*
  * Makes the mirror at `place`, whose parent must exist. Files are hard-linked if possible, else copied. Returns -EEXIST if
- * `place` exists and is neither an empty directory nor a mirror, -EBUSY if it is a mount point. An equal mirror is left as it
- * is, because containers may have it mounted; *ret_is_new is false then.
+ * `place` exists and is neither an empty directory nor a mirror, -EBUSY if `place` is a mount point. If an equal mirror is
+ * there already, it stays, because containers may have it mounted; *ret_is_new is then false.
  */
 int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_is_new,
 		   struct error *err);

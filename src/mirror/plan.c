@@ -17,8 +17,8 @@ static const struct governed {
 };
 
 /*
- * Libraries that a configuration may list but that do not belong to the driver. The mirror would hide the container's own
- * copies. Every vendor has libraries with the GL names; those of NVIDIA depend on an NVIDIA library or on libGLdispatch.so.
+ * Libraries that a configuration may list but that do not belong to the driver. In a mirror, they would hide the container's
+ * own copies. Every vendor has libraries with the GL names; those of NVIDIA depend on an NVIDIA library or on libGLdispatch.so.
  */
 static const struct blocked {
 	const char *name;   /* the library's name up to ".so" */
@@ -118,7 +118,10 @@ static bool is_planned(const struct mirror_plan *plan, const char *to)
 	return false;
 }
 
-/* Adds an action unless its path in the mirror has one already: the loader's cache lists the preferred file first. */
+/*
+ * Adds an action, unless an earlier action has the same path in the mirror. The earlier one wins, because the loader's cache
+ * lists the preferred file first.
+ */
 static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir, const char *name,
 	       const char *from, uint16_t machine, struct error *err)
 {
@@ -142,7 +145,7 @@ static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir,
 	return 0;
 }
 
-/* Plans a hooked library: its shims, and the driver's file. If that file has a shim's name, it gets another name. */
+/* Plans a hooked library: its shims, and the driver's file. A file with a shim's name gets another name in the mirror. */
 static int plan_governed(struct mirror_plan *plan, const struct mirror_file *file,
 			 const struct governed *g, struct error *err)
 {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-#define QUEUES 64 /* number of queues, each with a thread; the first is for root alone */
+#define QUEUES 64 /* number of queues, each with a thread; the first serves only root */
 #define STACK_BYTES ((size_t)65536)
 /* while one close() takes longer than this, the queue counts as stuck */
 #define STUCK_NS NSEC_PER_SEC

@@ -55,7 +55,7 @@ void grpc_text_decode(const char *value, size_t size, char ret_text[GRPC_TEXT_MA
 			       digit(value[i + 2]) >= 0;
 		char c = is_code ? (char)(digit(value[i + 1]) << 4 | digit(value[i + 2])) : value[i];
 		i += is_code ? 2 : 0;
-		/* A NUL would end the text for its readers. */
+		/* Replace a NUL, which would end the text too early. */
 		ret_text[n++] = c ? c : '?';
 	}
 	ret_text[n] = '\0';

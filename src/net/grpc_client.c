@@ -55,7 +55,7 @@ static bool is_name(const uint8_t *name, size_t size, const char *wanted)
 	return size == strlen(wanted) && !memcmp(name, wanted, size);
 }
 
-/* Callback for each header. Reads the status, which comes in trailers after the message, or alone in the headers. */
+/* Callback for each header. Reads the status, which comes in trailers after the message or, without a message, in headers. */
 static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		       size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
 		       void *user)

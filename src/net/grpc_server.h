@@ -21,7 +21,7 @@ struct grpc_message;
 
 /*
  * Returns the default limits: 32 connections, 32 calls each, 1 MiB per request, 8 MiB for all incomplete requests, 5 s for a
- * request to arrive, 10 s for a peer that takes nothing.
+ * request to arrive, 10 s until a peer that accepts no bytes is dropped.
  */
 struct grpc_limits grpc_limits_default(void);
 

@@ -19,7 +19,7 @@ struct grpc_method {
 };
 
 struct grpc_limits {
-	/* most connections; one more replaces the connection that was idle longest, or is closed if all have calls */
+	/* most connections; a further one replaces the longest idle connection or, if all have calls, is closed at once */
 	unsigned connections;
 	unsigned calls; /* most calls at a time per connection */
 	size_t message_bytes;

@@ -238,8 +238,8 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	/* Count first, so that two concurrent allocations are both counted. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/*
-	 * Report the movable bytes before the charge. If the daemon saw charged memory that cannot move, it would tell waiting
-	 * tenants that no room will be made.
+	 * Report the movable bytes before the charge. Otherwise the daemon would first take this memory for memory that cannot
+	 * move, and tell waiting tenants that no room will be made.
 	 */
 	report_movable_bytes(b.index, here);
 	CUresult result = swap_arena_reserve(swap_backing_figures(-1).movable_bytes)
@@ -253,7 +253,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* Waits for the context's work, as cuMemFree does; unmapping does not wait. */
+/* Waits for the context's work. cuMemFree also waits for it, but the unmapping that replaces cuMemFree does not. */
 static CUresult wait_for_work(CUcontext owner)
 {
 	CUcontext current = real_current_context();

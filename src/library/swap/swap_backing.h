@@ -86,7 +86,7 @@ CUresult swap_backing_evict(struct backing *b);
 
 /*
  * For threads other than the swap thread, inside the hold: allows the device `peer` to access the memory of context `owner`, or
- * forbids it. Call after a change in swap_peers.h.
+ * forbids it. Call after swap_peers_enable() or swap_peers_disable() has changed the access.
  */
 void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowed);
 

@@ -4,7 +4,7 @@
 #include "library/state/process_state.h"
 #include "library/swap/swap_arena.h"
 
-/* how much is copied per GPU between two calls of may_continue() */
+/* bytes that are copied per GPU between two calls of may_continue() */
 #define PART_BYTES (UINT64_C(256) << 20)
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 
@@ -65,7 +65,7 @@ static bool find_next(struct lane *lane)
 	return lane->now;
 }
 
-/* Copies the next contiguous bytes, up to the end of the arena's chunk. */
+/* Copies on to the end of the backing, or to the end of the arena's chunk, whichever comes first. */
 static CUresult copy_contiguous(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	const struct backing *b = lane->now;

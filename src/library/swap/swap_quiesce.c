@@ -83,7 +83,7 @@ static bool wait_for_work(void)
 
 /*
  * Waits until no capture is in progress: waiting for work would break a capture, and the memory that the captured graph will
- * use is not known yet. Returns false at until_ns.
+ * use is not known yet. Returns false if a capture is still in progress at until_ns.
  */
 static bool wait_for_captures(uint64_t until_ns)
 {

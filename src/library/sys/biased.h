@@ -74,7 +74,7 @@ static inline enum biased_hold biased_enter(struct biased_lock *b)
 	return likely(biased_enter_own(b)) ? BIASED_OWN : biased_enter_slowly(b, false);
 }
 
-/* Enters without becoming the owner, for a thread that does so rarely. */
+/* Enters without becoming the owner. For a thread that rarely takes this lock. */
 static inline enum biased_hold biased_visit(struct biased_lock *b)
 {
 	return biased_enter_slowly(b, true);

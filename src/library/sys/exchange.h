@@ -11,9 +11,9 @@
 
 /*
  * Sends `request`, the process's credentials and, unless negative, the descriptor give_fd to the daemon that listens at `path`.
- * Waits at most patience_ns to connect or send, and again for the reply. The reply's descriptors belong to the caller; unused
- * entries of ret_fds are -1, and descriptors that do not fit are closed. Returns 0 or -errno; -EPROTO if the reply is shorter
- * than reply_size; a longer one is cut. Changes errno: call between exchange_begin() and exchange_end().
+ * Connecting, sending and receiving wait at most patience_ns each. The reply's descriptors belong to the caller; unused entries
+ * of ret_fds are -1, and descriptors that do not fit are closed. Returns 0 or -errno; -EPROTO if the reply is shorter than
+ * reply_size. A longer reply is cut. Changes errno: call between exchange_begin() and exchange_end().
  */
 int exchange(const char *path, uint64_t patience_ns, const void *request, size_t request_size,
 	     int give_fd, void *ret_reply, size_t reply_size, int ret_fds[EXCHANGE_FDS_MAX]);

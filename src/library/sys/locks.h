@@ -1,7 +1,7 @@
 /*
- * The library's locks. At a fork another thread may hold any of them, and that thread does not exist in the child. So the
- * kernel zeroes these pages in a forked child (MADV_WIPEONFORK), where every lock is free even before the child calls the
- * driver.
+ * The library's locks. At a fork, another thread may hold a lock, and that thread does not exist in the child. So the kernel
+ * zeroes the pages of struct locks in a forked child (MADV_WIPEONFORK): there, every lock is free even before the child calls
+ * the driver.
  *
  * The guarded data are not zeroed; forget_parent() in process.c drops them. Three kinds of locks are elsewhere, beside their
  * data, and are cleared with it: a shard's in ptrmap.c, a stream's in inflight_record.h, and struct biased_lock. test_locks.c

@@ -1,6 +1,7 @@
 /*
- * String functions for code that may run before libc is ready, or before a sanitizer's replacements of libc functions are: an
- * address sanitizer calls dlsym that early. The empty assembly keeps the compiler from turning the loops into calls of libc.
+ * String functions for code that may run before libc is ready, or before a sanitizer's replacements of libc functions are
+ * ready: AddressSanitizer calls dlsym before that. The empty assembly keeps the compiler from turning the loops into calls of
+ * libc.
  */
 #pragma once
 

@@ -139,8 +139,8 @@ static inline void trace_memory(enum trace_kind kind, int device, uint64_t subje
 }
 
 /*
- * Records an event from `begin` until now. `begin` is what trace_begin() returned; if that is 0, tracing began later, and
- * nothing is recorded.
+ * Records an event from `begin` until now. `begin` is the result of trace_begin(). If `begin` is 0, the process was not traced
+ * then, and nothing is recorded.
  */
 void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code);
 

@@ -125,8 +125,8 @@ static void read_reports(struct gang *g)
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
 			/*
-			 * A rank that became idle just now delays the gang's turn: the other ranks would wait for it under
-			 * their leases.
+			 * A rank that became idle just now delays the gang's turn. Otherwise the other ranks would hold their
+			 * leases while they wait for this rank.
 			 */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
@@ -270,7 +270,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* A new gang may already have a lease, or get one in need (arbiter.h: Need). This lease starts the gang's turn. */
+	/* A gang may hold a lease from before it was a gang, or from need (arbiter.h: Need). Such a lease starts its turn. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;
@@ -303,7 +303,7 @@ static void decide_gathering(struct gang *g)
 	FOR_EACH(d, g->owned) {
 		const struct gang_report *r = &g->part[d].last_report;
 
-		/* A report from before GANG_GATHER proves nothing: another tenant may have got the device since then. */
+		/* Trust no report from before GANG_GATHER: another tenant may have got the device since then. */
 		if (r->order != GANG_GATHER || !r->is_vacant)
 			return;
 	}

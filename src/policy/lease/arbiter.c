@@ -102,7 +102,7 @@ static void rescale(struct arbiter *a, double factor)
 	}
 }
 
-/* Recomputes what depends on all shares together. Call when a tenant was added or removed, or changed its share. */
+/* Recomputes the values that depend on all tenants' shares. Call when a tenant was added or removed, or changed its share. */
 static void count_shares(struct arbiter *a)
 {
 	double scale = order_scale(a);

@@ -119,8 +119,8 @@ void arbiter_remove(struct arbiter *arbiter, int tenant);
 /* Changes a tenant's share; its account of GPU time goes on. Returns -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
 /*
- * Changes only the cap. Tokens up to now are filled at the old cap; weight and virtual time stay. Returns -EINVAL for a
- * limit out of range or below the guarantee.
+ * Changes only the cap, from now on: tokens for the time until now are filled at the old cap. Weight and virtual time stay.
+ * Returns -EINVAL for a limit out of range or below the guarantee.
  */
 int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 /* A paused tenant gets no lease, however long it waits. */
@@ -129,12 +129,12 @@ void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 /*
  * Puts the tenant into a space group: tenants that run at the same time (space.h). `group` is a number that the caller chooses;
  * 0: no group, as for a new tenant. part_pct is the part of the SMs that the tenant's processes can use, at least its cap. The
- * tenant loses its lease and keeps its account. Returns -EINVAL under another policy than leases, -ENOSPC without room for a
- * group.
+ * tenant loses its lease and keeps its account. Returns -EINVAL unless the policy is leases, -ENOSPC if a new group finds no
+ * free index.
  */
 int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group, double part_pct);
 
-/* Stores what was seen of a tenant, until the next observation. */
+/* Stores an observation of a tenant. It holds until the tenant's next observation. */
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
 /*
@@ -157,7 +157,7 @@ uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* Returns the report for gang_set_report() (device_gang.h). Call after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
-/* Sets an order of gang_decide(). Returns true if it changed: the next arbiter_step() should come at once. */
+/* Stores a command of gang_command(). Returns true if the order or its time changed: then call arbiter_step() soon. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_command command);
 /*
  * Returns the tenant with the lease, in GO or CLOSING; -1 if there is none, as in free run. If a space group has the lease,

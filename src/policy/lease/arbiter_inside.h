@@ -13,7 +13,7 @@
  *   turn_end.c        when the holder's turn is over: by time, tokens, idleness, a sync point of the program
  *   lease_poll.c      the time until the next poll
  *   gang_rank.c       one device's part in gangs, which have their turns on several devices at once
- *   lease_group.c     space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
+ *   lease_group.c     space groups: a group is one tenant to all files above, and its members are MPS clients (space.h)
  *   sliced.c          programs with short steps (rules/steps.h): all run at once, and a tenant ahead of its share is held
  *   token.c, paced.c   the other policies
  *
@@ -32,8 +32,8 @@
 #define NONE (-1)
 
 /*
- * A tenant without work for longer than this has nothing to do. In a shorter pause, its thread may not have reached the
- * closed gate yet, because a thread does not get far ahead of the GPU in a short slice.
+ * A tenant without demand or work for longer than this has nothing to do. In a shorter pause, its thread may still be on its
+ * way to the closed gate, because in a short slice the thread does not get far ahead of the GPU.
  */
 #define ARBITER_PAUSE_NS 2000000
 
@@ -75,7 +75,7 @@ struct group_part {
 	bool was_running; /* had work at the last arbiter_step() */
 	/* when its last process was stopped; the present time if some process is not stopped */
 	uint64_t stopped_at;
-	/* how much more reported busy time to accept: the wall time that earlier reports have not used up */
+	/* limit for the busy time in the next report: the wall time so far, less the busy time accepted so far */
 	double wall_ns;
 	/* percent: its guarantee, or its part of the GPU time that no guarantee covers */
 	double weight;
@@ -84,9 +84,9 @@ struct group_part {
 	struct mps_client member;
 };
 
-/* Keeps a program with short steps (rules/steps.h) to a part of GPU time (sliced.c). */
+/* Slows a program with short steps (rules/steps.h) down to its share or its cap (sliced.c). */
 struct step_pace {
-	/* how much longer a usual step must take so that the program keeps to its part */
+	/* how much longer a usual step must take so that the program does not exceed its share or cap */
 	double more_ns;
 	double hold_ns; /* delay from the end of a step until the next one may begin */
 };
@@ -293,12 +293,12 @@ double charge_bucket_ns(const struct arbiter *a, const struct tenant *t);
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
 /*
  * Returns true for a program that launches without waiting for its work, like a training that never reads its loss. Such a
- * program should get few long pauses instead of many short ones, because each costs its thread the lead over the GPU.
+ * program should get few long pauses instead of many short ones, because each pause costs its thread the lead over the GPU.
  */
 bool charge_streams(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns how far below zero a capped tenant's tokens may fall while it is alone; 0 beside other tenants. So a long slice
- * begins about as far above zero as it ends below.
+ * Returns how far below zero a capped tenant's tokens may fall while it is alone; 0 beside other tenants. With this
+ * debt, a long slice begins about as far above zero as it ends below zero.
  */
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the GPU time of a long slice: cap_slice_most_ns, but no more than the token bucket holds; cap_slice_ns at least. */
@@ -309,13 +309,16 @@ uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for dt_ns, by the rules of the mode. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
-/* Corrects the charge since charge_begin() by the busy time that the tenant reported. last_dt_ns: the last step's length. */
+/*
+ * Corrects the charge since charge_begin() by the busy time that the tenant reported. last_dt_ns: time between the last
+ * two calls of arbiter_step().
+ */
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
 /* If the holder showed no use of its lease, charges it for work that may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
 /*
- * Call when the tenant has reached this many sync points since the last call. If it is alone under a cap and pauses shortly
- * after each step, charges it for these pauses.
+ * Call when the tenant has reached `steps` sync points since the last call. If the tenant is alone under a cap and pauses
+ * shortly after each step, charges it for these pauses.
  */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps);
 /* Starts a new account for charge_settle(). */
@@ -369,8 +372,8 @@ bool sliced_is_due(const struct arbiter *a);
 /* Resets all credits, holds and step accounts. Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
 /*
- * Notes steps that ended, and tenants that wait for a time slice because they began while others ran. Call at each
- * arbiter_step() under ARBITER_SLICED.
+ * Notes steps that ended, and tenants that wait for a time slice because they began work while other tenants ran. Call at
+ * each arbiter_step() under ARBITER_SLICED.
  */
 void sliced_note_begins(struct arbiter *a);
 /* Returns the fraction of GPU time that the tenant gets now. Processes that the hardware serves get equal parts. */
@@ -442,7 +445,7 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 /*
  * Returns the time left in the turn after the in-flight work, while `other` waits; negative if the turn is over. If `other`
- * comes first and turns end with steps: the time until min_lease_ns is over.
+ * may cut the turn short (comes_first()), and turns end with steps: the time until min_lease_ns is over.
  */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
 /*
@@ -465,7 +468,7 @@ bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t);
 bool gang_rank_is_awaited(const struct arbiter *a);
 /* Closes the holder's lease if a gang's order says so. Returns true if nothing else is left to decide about the holder. */
 bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder);
-/* Returns the tenant for the next lease: `next`, the choice without gangs, or a gang; NONE if the device is kept free. */
+/* Returns the tenant for the next lease: a gang, or else `next`, the choice without gangs. NONE if the device is kept free. */
 int gang_rank_choose(const struct arbiter *a, int next);
 /* Returns how long a gang may be idle on this device while its other ranks work or have just become idle; else 0. */
 uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t);

@@ -31,7 +31,7 @@ struct arbiter_config {
 	uint64_t quantum_min_ns; /* shortest lease while several tenants compete */
 	/* beside a gang: lower bounds of quantum_ns, quantum_min_ns and depth_ns */
 	struct turn_terms gang_turn;
-	/* while one work item of depth_ns or more is in flight, a second may begin only if less work than this is in flight */
+	/* if a single work item fills depth_ns, a second one may still begin while less work than this is in flight */
 	uint64_t long_work_ns;
 	double switch_loss;    /* part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns; /* before this, no lease is cut short for a returning tenant */
@@ -53,7 +53,7 @@ struct arbiter_config {
 	/* the only active tenant runs free once the other tenants were idle for this long */
 	uint64_t free_after_ns;
 	uint64_t start_grace_ns; /* longest uncharged time from GO to the first work */
-	/* a holder that is held at its gate but launches nothing counts as idle after this */
+	/* a holder whose thread is held at the gate, but which launches nothing, counts as idle after this time */
 	uint64_t start_limit_ns;
 	uint64_t drain_min_ns; /* shortest time from CLOSING to a drain's deadline */
 	/* longest time from CLOSING to a drain's deadline, which usually is 4 x the predicted in-flight work */
@@ -130,7 +130,7 @@ struct arbiter_observation {
 	/* tokens paid under LEASE_PACED (monotonic); in a space group, a token is 1 ns of predicted work */
 	uint64_t spent;
 	uint64_t work_ns; /* space group: predicted work that was paid for (monotonic) */
-	/* space group: the part of work_ns by kernels timed fewer than three times while no other tenant ran (monotonic) */
+	/* space group: the part of work_ns from kernels with fewer than three timings while no other tenant ran (monotonic) */
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
 	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */
@@ -170,7 +170,7 @@ struct arbiter_pace {
 	double speed; /* reported work per nanosecond while no other member runs */
 	/* part of the GPU that it had while it had work or was held; 0: not measured */
 	double share;
-	double pace;               /* part of the GPU that it is held to; 0: none */
+	double pace;               /* part of the GPU to which it is limited now; 0: no limit */
 	uint64_t reported_work_ns; /* predicted length of the work that it began and paid for */
 	uint64_t held_ns;          /* time for which it was held at the gate */
 };

@@ -110,8 +110,8 @@ static bool all_idle(const struct tenant *t)
 }
 
 /*
- * Another tenant would keep the device for the shortest lease and its drain, while the gang's other ranks wait. So an idle rank
- * keeps the lease for that long. All ranks keep it as long when they have just become idle, as at a step's end, and in slips.
+ * Another tenant would keep the device for the shortest lease and its drain. So an idle rank keeps its lease for that long in
+ * two cases: the gang's other ranks work, or have only just become idle, as at a step's end; or the rank slips.
  */
 uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {

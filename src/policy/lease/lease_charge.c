@@ -102,7 +102,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	t->filled_at = a->clock;
 }
 
-/* Adds amount_ns to the tenant's charge, and takes it from its tokens and budget. Negative: a settlement gives time back. */
+/* Adds amount_ns to the tenant's charge, and takes it from its tokens and budget. A negative amount gives time back. */
 static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double weight = order_weight(a, t);

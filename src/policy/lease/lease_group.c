@@ -176,9 +176,9 @@ static bool has_worked(const struct tenant *t)
 }
 
 /*
- * Returns the charge for busy_ns with work in flight. If the member can use only a part of the SMs: that part of busy_ns. On
- * all SMs and alone: busy_ns. On all SMs beside others: its work, if the library counted it and its speed is known; otherwise
- * an equal part of busy_ns.
+ * Returns the charge for busy_ns, the time with work in flight. A member that can use only a part of the SMs pays that part of
+ * busy_ns. A member that can use all SMs pays busy_ns if no other member worked; otherwise it pays its counted work or, if the
+ * library counted none or its speed is unknown, an equal part of busy_ns.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -192,7 +192,7 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 }
 
 /*
- * Charges a member, and passes what was seen of it to mps_client_observe(). `working`: the number of members with work since
+ * Charges a member, and passes its observation to mps_client_observe(). `working`: the number of members with work since
  * the last arbiter_step(). `goes`: the group could run. Returns how much of the reported busy time is accepted.
  */
 static uint64_t observe_member(struct arbiter *a, struct tenant *t, int working, bool goes,

@@ -18,14 +18,14 @@
  */
 #include "policy/lease/arbiter_inside.h"
 
-/* Samples of the price (tokens per ns of GPU time) decay with this time constant in charged time, so not while idle. */
+/* Time constant by which samples of the price (tokens per ns) decay. It counts charged time, so nothing decays while idle. */
 #define WORTH_FADE_NS 300e6
 #define WORTH_KNOWN_NS 2e6 /* the price counts as known from this charge on */
 #define GRANT_MAX 1e18     /* far above a real grant, far below overflow */
 
 void paced_add(struct arbiter *a, struct tenant *t)
 {
-	/* One token, so that the first launch waits for no other tenant and shows that this one is at work. */
+	/* One token, so that the new tenant's first launch passes the gate and shows that the tenant is at work. */
 	t->paced = (struct paced_account){ .granted = 1, .grant = 1, .began_at = a->clock };
 }
 

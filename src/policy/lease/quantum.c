@@ -4,12 +4,13 @@
 
 /* assumed cost of a hand-over, with the wake-up of the next holder, until it is measured */
 #define HANDOVER_START_NS 300e3
-/* a longer time counts as this, because the rest is not a cost of the hand-over: the holder had other things to do */
+/* longer times are cut to this, because the holder then had other things to do, which is no cost of the hand-over */
 #define HANDOVER_MAX_NS 5e6
 #define HANDOVER_FADE 16 /* number of leases over which the cost is averaged */
 /*
- * A held thread has lost its lead over the GPU. It regains the lead in 1 to 2 ms (PyTorch training), or never within a turn
- * (launch-bound). RAMP_LOSS is the fraction of this time, the ramp, that is lost. The measured ramp is RAMP_SEEN_NS too long.
+ * A thread that was held at the gate has lost its lead over the GPU. The ramp is the time until the thread has the lead again:
+ * 1 to 2 ms (PyTorch training), or the whole turn (launch-bound programs). RAMP_LOSS is the fraction of the ramp that counts as
+ * lost. The measured ramp is RAMP_SEEN_NS too long.
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
@@ -21,7 +22,7 @@
 #define BEHIND_SEEN_NS 300000
 /* most waits that count in a lease, per long slice of charged time */
 #define WAITS_MOST 4
-/* fraction of the GPU time left unused by caps; hand-overs may take this fraction */
+/* hand-overs may take this fraction of the GPU time that caps leave unused */
 #define SLACK_PART (1.0 / 3)
 
 static struct turn_terms choose_terms(const struct arbiter *a)

@@ -81,8 +81,8 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if the tenant counts when GPU time is divided. A tenant that had more than its share also counts in its pauses,
- * in which it pays back.
+ * Returns true if the tenant counts when GPU time is divided. A tenant that had more than its share also counts while it
+ * pauses, because the pause pays its debt back.
  */
 static bool takes_part(const struct tenant *t)
 {
@@ -138,8 +138,8 @@ static bool others_run(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Sets the hold after each step: the time by which a usual step is too short for the tenant's part of the GPU, plus a portion
- * of lead_ns, the time that the tenant is ahead. So all steps are slowed about equally.
+ * Sets the delay after each step: more_ns, by which a usual step must be longer to keep within the tenant's share or cap, plus
+ * a portion of lead_ns, the GPU time by which the tenant is ahead. So all steps are slowed about equally.
  */
 static void pace_step(struct step_pace *pace, double more_ns, double lead_ns)
 {
@@ -237,8 +237,8 @@ static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if another tenant wants the GPU and is neither ahead nor above its cap. A tenant is marked as ahead only then,
- * so a lead over the share never leaves the GPU idle (a cap may).
+ * Returns true if another tenant wants the GPU and is neither ahead nor above its cap. Only then is a tenant held for being
+ * ahead of its share, so such a hold leaves the GPU to that other tenant. (A hold for a cap may leave the GPU idle.)
  */
 static bool others_want(const struct arbiter *a, const struct tenant *t)
 {
@@ -295,7 +295,7 @@ bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t)
 
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t)
 {
-	/* In-flight work that outlived its drain may wait for the held launch: go on, and pay later. */
+	/* In-flight work that outlived its drain may wait for the held launch, so let the tenant launch and pay later. */
 	if (t->overrunning && t->seen.waiting)
 		return false;
 	if (t->is_ahead || t->is_over_cap)

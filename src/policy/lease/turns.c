@@ -2,7 +2,10 @@
 
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
-/* Turns that went well for FORGIVEN_AFTER x off_ns, or LAST_OFF_NS if less, are next given up for FIRST_OFF_NS only. */
+/*
+ * Turns are given up (turns.h) for twice as long each time. But if turns worked for FORGIVEN_AFTER x off_ns (LAST_OFF_NS at
+ * most), they are next given up for only FIRST_OFF_NS.
+ */
 #define FORGIVEN_AFTER 8
 /*
  * Turns are given up once idleness has lost this fraction of the time (about what hardware slicing would lose), and at least

@@ -113,8 +113,9 @@ struct turns_lease {
 void turns_observe(const struct turns *t, struct turns_process *p,
 		   const struct turns_observation *seen, uint64_t now_ns);
 /*
- * Decides, and writes t->turn (all zeros at first). Returns the latest time for the next step; UINT64_MAX: at the next
- * observation. While the tenant has neither lease nor work, steps may be skipped, except directly after a lease (was_in_use).
+ * Decides which process has the turn, and writes t->turn. *t begins as all zeros. Returns the latest time for the next step;
+ * UINT64_MAX: at the next observation. While the tenant has neither lease nor work, steps may be skipped, except directly after
+ * a lease (was_in_use).
  */
 uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count,
 		    const struct turns_lease *lease);

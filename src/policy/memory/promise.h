@@ -7,8 +7,8 @@
  * promised to others. A tenant that waits for memory is promised nothing either: its quota may be anything up to the card's
  * size, and only what it is granted counts.
  *
- * Tenants whose memory can be moved off the card (swap_schedule.h) take turns on the unpromised memory. Each may be promised
- * all of it, and it is never less than the largest of their quotas.
+ * Tenants whose memory can be moved off the card (swap_schedule.h) take turns on the unpromised memory. Each of them may be
+ * promised all unpromised memory, which is never less than the largest of their quotas.
  *
  * Shares: guarantees that sum to more than 100 % are refused, unless the card may be overcommitted. Then they are scaled
  * down in proportion, as the arbiter's weights are.
@@ -68,7 +68,7 @@ struct promise_request {
 /*
  * Decides the terms of a request on a card. `now`: the tenant's present terms, which *card does not include; NULL: a new
  * tenant. held_bytes: memory that the tenant holds. Returns -EINVAL for a value out of range, -ENOSPC if there is no room,
- * -EBUSY below held_bytes; err has the value, the card and what is possible.
+ * -EBUSY for a quota below held_bytes; err has the value, the card and what is possible.
  */
 int promise_decide(const struct promise_card *card, const struct promise *now, uint64_t held_bytes,
 		   const struct promise_request *request, struct promise *ret, struct error *err);
@@ -82,5 +82,5 @@ double promise_user_most_pct(const double *promised_pct, size_t users);
 /* Returns the part in force of a tenant's guarantee: a user's tenants share user_most_pct in proportion to their guarantees. */
 double promise_in_force_pct(double user_most_pct, double user_promised_pct, double cores_pct);
 
-/* Returns the memory that is not promised: the quota of a tenant that asked for none. */
+/* Returns the memory that is not promised. It is the quota of a tenant that asked for no quota. */
 uint64_t promise_unpromised_bytes(const struct promise_card *card);

@@ -17,7 +17,7 @@ struct feedback_config feedback_default_config(void)
 	};
 }
 
-/* P alone leaves an error of 1 / (1 + p) of the target. */
+/* A control with only the P term leaves an error of 1 / (1 + p) of the target. */
 static const struct {
 	double p, i_smooth, d_s; /* i_smooth is i x smooth */
 } own_gains[] = {

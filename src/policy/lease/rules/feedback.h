@@ -22,7 +22,7 @@
 
 enum feedback_control { FEEDBACK_P, FEEDBACK_PI, FEEDBACK_PID };
 
-/* As a gain: use the default of the selected control. */
+/* A gain of this value means the default gain of the selected control. */
 #define FEEDBACK_OWN_GAIN (-1.0)
 
 struct feedback_gains {

@@ -115,7 +115,7 @@ static double wanted_pct(const struct lend_config *config, const struct lend_ten
 	return wanted > t->limit_pct ? wanted - t->limit_pct : 0;
 }
 
-/* Returns what the tenant is lent if each may borrow `level` percent per percent of its guarantee. */
+/* Returns the tenant's loan if each tenant may borrow at most `level` times its guarantee. */
 static double loan_at_level(const struct lend_config *config, const struct lend_tenant *t,
 			    double level)
 {
@@ -126,8 +126,8 @@ static double loan_at_level(const struct lend_config *config, const struct lend_
 }
 
 /*
- * Returns the level at which all of `spare` is lent or no tenant wants more. Each round raises the level for the tenants that
- * want more, until one is satisfied.
+ * Returns the level (loan_at_level()) at which all of `spare` is lent or no tenant wants more. Each round raises the level for
+ * the tenants that want more, until at least one of them is satisfied.
  */
 static double find_level(const struct lend_config *config, struct lend_tenant *const *tenants,
 			 size_t count, double spare)

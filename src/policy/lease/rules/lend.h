@@ -42,7 +42,7 @@ struct lend_config {
 struct lend_config lend_default_config(void);
 
 enum lend_reason {
-	LEND_OFF,      /* borrows nothing: by choice, or without a hard cap */
+	LEND_OFF,      /* borrows nothing: by choice, or because it has no hard cap */
 	LEND_UNNEEDED, /* its own cap is enough, or it does not use the lent time */
 	LEND_LENT,
 	LEND_RECLAIMED, /* the owners want their time back */

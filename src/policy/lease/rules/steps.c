@@ -4,9 +4,9 @@
 
 #define KNOWN 4 /* length_ns counts as known after more sync points than this */
 #define FADE 4
-/* A step's length counts up to MOST x the usual length: it may be an exception, such as a long prompt, or a lost CPU. */
+/* A step counts as MOST x the usual length at most: a longer one may be an exception, such as a long prompt, or a lost CPU. */
 #define MOST 2
-/* After this charge without a sync point, all that was learned about steps is forgotten. */
+/* After this much charged time without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
 /*
  * Trial of depths (steps.h): TRIED steps count for each depth. The greater depth is used if it shortens steps by more than the
