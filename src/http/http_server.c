@@ -277,13 +277,11 @@ static int start_daemon(struct generation *g, struct error *err)
 	if (g->daemon)
 		return 0;
 	return has_tls ? error_set(err, EINVAL,
-				   "'%s' and '%s': libmicrohttpd does not accept them as a "
-				   "certificate and its key%s%s",
+				   "libmicrohttpd does not accept the certificate '%s' with "
+				   "the key '%s'%s%s",
 				   s->tls.certificate_file, s->tls.key_file,
-				   s->tls.client_ca_file
-					   ? ", or does not accept the certificates of clients' "
-					     "issuers: "
-					   : "",
+				   s->tls.client_ca_file ? ", or the certificate authorities in "
+							 : "",
 				   s->tls.client_ca_file ? s->tls.client_ca_file : "")
 		       : error_set(
 				 err, EIO,

@@ -164,11 +164,11 @@ def test_webhook_refuses_pods_beyond_a_quota(cluster, scheduler):
         # The API server learns of the webhook by a watch.
         error = wait_until(lambda: refusal("large", {MEMORY: "20001"}), what="the API server calling the webhook")
         assert error.status == 403
-        assert ("exceeding resource quota: namespace denied: 20001 of nvidia.com/gpumem asked, 20000 of 20000 are left"
-                in str(error))
+        assert ("exceeding resource quota: namespace denied: the pod asks for 20001 of nvidia.com/gpumem, "
+                "but only 20000 of 20000 are left" in str(error))
         team.place("first", {MEMORY: "15000"})
-        assert "5001 of nvidia.com/gpumem asked, 5000 of 20000 are left" in str(refusal("more", {MEMORY: "5001"}))
-        assert "200 of nvidia.com/gpucores asked, 150 of 150 are left" in str(refusal("whole", {GPU: "2"}))
+        assert "5001 of nvidia.com/gpumem, but only 5000 of 20000 are left" in str(refusal("more", {MEMORY: "5001"}))
+        assert "200 of nvidia.com/gpucores, but only 150 of 150 are left" in str(refusal("whole", {GPU: "2"}))
         # A percentage is admitted, because the amount depends on the GPU.
         team.make_pod("part", {PERCENT: "25"})
         team.check_pending("part", "2/2 ResourceQuotaNotFit")

@@ -226,7 +226,8 @@ static int check(struct vcuda_request *request, const struct vcuda_names *names,
 	if (!request->cards)
 		request->cards = cards_of(request);
 	if (request->cards > VCUDA_MAX_CARDS)
-		return error_set(err, EINVAL, "%s: %u: must be at most %d GPUs of 100 each",
+		return error_set(err, EINVAL,
+				 "%s: %u: must ask for at most %d GPUs (100 for each GPU)",
 				 names->cores, request->cores, VCUDA_MAX_CARDS);
 	if (request->cores > request->cards * VCUDA_CORES_WHOLE)
 		return error_set(

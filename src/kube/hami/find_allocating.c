@@ -70,8 +70,8 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is on node %s, so another pod needs "
-				"%s: create that pod anew when the lock expires (lock_expiry)",
+				"node %s is locked by pod %s/%s, which is on node %s, but another pod waits "
+				"for %s: create the waiting pod anew when the lock expires (lock_expiry)",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))

@@ -297,8 +297,8 @@ double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
  */
 bool charge_streams(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns how far below zero a capped tenant's tokens may fall while it is alone; 0 beside other tenants. With this
- * debt, a long slice begins about as far above zero as it ends below zero.
+ * Returns how far below zero a capped tenant's tokens may fall while it is alone; 0 beside other tenants. With this debt, the
+ * tokens are about as far above zero when a long slice begins as they are below zero when it ends.
  */
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the GPU time of a long slice: cap_slice_most_ns, but no more than the token bucket holds; cap_slice_ns at least. */

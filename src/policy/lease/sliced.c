@@ -16,7 +16,8 @@
 /* number of steps over which more_ns is averaged, and a tenant's lead over its share is paid back */
 #define STEPS_MEANT 16
 #define HOLD_LEAST_NS 1e5 /* a hold shorter than this is skipped */
-#define DEBT_NS 2e7       /* a debt above this is paid back at once, however long the hold */
+#define DEBT_NS \
+	2e7 /* a hold after a step lasts until the debt is no more than this, even beyond hold_ns */
 /* A tenant without short steps is held when its lead over its share exceeds this. */
 #define AHEAD_NS 1e6
 #define AHEAD_LEFT_NS 5e5   /* a hold for a lead ends when the lead is less than this */

@@ -355,8 +355,9 @@ static int check_quota(struct webhook_work *w)
 		uint64_t asked = (uint64_t)peak(w, quota_rows[k].of);
 		if (quota.limits.has[k] && asked > left.most[k])
 			return error_set(w->err, EACCES,
-					 "exceeding resource quota: namespace %.63s: %" PRIu64
-					 " of %.100s asked, %" PRIu64 " of %" PRIu64 " are left",
+					 "exceeding resource quota: namespace %.63s: the pod "
+					 "asks for %" PRIu64 " of %.100s, but only %" PRIu64
+					 " of %" PRIu64 " are left",
 					 w->pod_namespace, asked, name_of(w, quota_rows[k].resource),
 					 left.most[k], quota.limits.most[k]);
 	}

@@ -68,7 +68,10 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 				     card->index, nvml_bytes, nvml_bytes - ledger_bytes);
 }
 
-/* Returns the process's largest ledger since the census was requested: its recorded peak, or if none, the value then or now. */
+/*
+ * Returns the most that the process's ledger is known to have had since the census was requested: the largest of its value
+ * then, its value now, and its peak. The peak counts only if the library recorded it for this census.
+ */
 static uint64_t ledger_most(struct process *p, unsigned device)
 {
 	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];

@@ -23,7 +23,9 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* If a process's signs showed no tenant, they are read again only after this number of censuses. */
+/*
+ * If /proc shows no sign (signs.h) that a process belongs to a tenant, it is searched again only after this number of censuses.
+ */
 #define SIGNS_LOOKS 10
 #define HOST_PID_NAMESPACE \
 	0xEFFFFFFCU /* inode of the first pid namespace (Linux, include/linux/proc_ns.h) */

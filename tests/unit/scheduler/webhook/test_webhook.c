@@ -415,15 +415,15 @@ static void test_quotas(void **state)
 		POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'3000','nvidia.com/gpucores':'30'"),
 		"[" OURS "]", NULL);
 	assert_denied(&terms, POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'3001'"), 403,
-		      "exceeding resource quota: namespace default: 6002 of nvidia.com/gpumem "
-		      "asked, 6000 of 10000 are left");
+		      "exceeding resource quota: namespace default: the pod asks for 6002 of "
+		      "nvidia.com/gpumem, but only 6000 of 10000 are left");
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpucores':'61'"), 403,
-		      "61 of nvidia.com/gpucores asked, 60 of 100 are left");
+		      "61 of nvidia.com/gpucores, but only 60 of 100 are left");
 	/* A count alone is a whole GPU; how much memory that is, its node will tell. */
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1'"), 403,
-		      "100 of nvidia.com/gpucores asked, 60 of 100 are left");
+		      "100 of nvidia.com/gpucores, but only 60 of 100 are left");
 	assert_denied(&terms, POD("'tencent.com/vcuda-core':'10','tencent.com/vcuda-memory':'24'"),
-		      403, "6144 of nvidia.com/gpumem asked");
+		      403, "6144 of nvidia.com/gpumem, but only");
 	/* Init containers have ended before the others begin; a sidecar has not. */
 #define INIT(policy) \
 	"{'spec':{'initContainers':[{'name':'i'," policy \
@@ -449,10 +449,10 @@ static void test_quotas(void **state)
 	quota.limits.most[QUOTA_GPUS] = 2;
 	quota.used.of[QUOTA_GPUS] = 1;
 	assert_denied(&terms, POD("'nvidia.com/gpu':'2','nvidia.com/gpumem':'1'"), 403,
-		      "2 of nvidia.com/gpu asked, 1 of 2 are left");
+		      "2 of nvidia.com/gpu, but only 1 of 2 are left");
 	quota.limits.has[QUOTA_CORES] = false;
 	assert_denied(&terms, POD("'tencent.com/vcuda-core':'200'"), 403,
-		      "2 of nvidia.com/gpu asked, 1 of 2 are left");
+		      "2 of nvidia.com/gpu, but only 1 of 2 are left");
 	quota.used.of[QUOTA_MEMORY] = 20000;
 	assert_denied(&terms, POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'1'"), 403,
 		      "0 of 10000 are left");
