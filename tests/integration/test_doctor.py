@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import shutil
 import socket
 import subprocess
@@ -61,9 +62,9 @@ class Host:
         """Makes the loader's cache with the real ldconfig, which also makes the links."""
         subprocess.run(["/sbin/ldconfig", "-r", self.root], check=True, capture_output=True)
 
-    def findings(self):
+    def findings(self, **user):
         done = subprocess.run([BUILD / "allot", "doctor", "--json", "--root", self.root], capture_output=True,
-                              text=True, check=False, timeout=60)
+                              text=True, check=False, timeout=60, **user)
         report = json.loads(done.stdout)
         assert done.stderr == "" and report["version"] == 1
         assert done.returncode == (1 if report["worst"] == "problem" else 0)
@@ -231,6 +232,21 @@ def test_each_fault_is_found(host, spoil, check, level, what):
     assert found and {finding["level"] for finding in found} == {level}, report
     # Each warning and problem says what to do.
     assert level == "note" or all(finding["remedy"] for finding in found), found
+
+
+def test_a_file_that_this_user_may_not_look_for_is_not_missed(host):
+    """allotd's folder of claims is closed to users, who may run doctor all the same."""
+    host.write("run/allot/gone", "")
+    host.write("etc/cdi/allot-a.json", json.dumps(SPEC))
+    host.write("etc/ld.so.preload", "/run/allot/gone\n")
+    (host.root / "run/allot").chmod(0o700)
+    for folder in [host.root, *host.root.parents][:-1]:
+        if folder.stat().st_mode & 0o777 == 0o700:
+            folder.chmod(0o711)
+    nobody = pwd.getpwnam("nobody")
+    report = host.findings(user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
+    assert "/run/allot/gone, which does not exist" not in json.dumps(report)
+    assert ("cdi", "note") in [(finding["check"], finding["level"]) for finding in report["findings"]]
 
 
 def test_a_certificate_of_many_names(host):

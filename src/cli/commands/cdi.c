@@ -100,7 +100,9 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 		return r;
 	r = cdi_spec_write(dir, path, spec, &why);
 	if (r < 0)
-		error_set(err, -r, "%s; choose another directory with --output DIR", why.text);
+		error_set(err, -r,
+			  "%s; run this as root, or choose another directory with --output DIR",
+			  why.text);
 	return r;
 }
 

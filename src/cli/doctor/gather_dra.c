@@ -27,7 +27,9 @@ static void find_socket(struct doctor *d, char ret[PATH_MAX])
 
 static void check_socket(struct doctor *d, const char *path, struct facts_dra *dra)
 {
-	dra->has_socket = host_has(&d->host, path) ? FACT_YES : FACT_NO;
+	dra->has_socket = host_has(&d->host, path)     ? FACT_YES
+			  : host_lacks(&d->host, path) ? FACT_NO
+						       : FACT_UNKNOWN;
 	if (dra->has_socket == FACT_YES)
 		dra->we_answer = gather_listens(&d->host, path, SOCK_STREAM);
 }

@@ -28,7 +28,7 @@ static const char *missing_of(const struct host *host, const json_t *edits)
 				     *other = json_object_get(one, "hostPath");
 			const char *path = json_string_value(
 				other ? other : json_object_get(one, lists[i][1]));
-			if (path && path[0] == '/' && !host_has(host, path))
+			if (path && path[0] == '/' && host_lacks(host, path))
 				return path;
 		}
 	}

@@ -128,8 +128,8 @@ void gather_certificates(struct doctor *d, struct facts *facts)
 		cleanup_free char *text = host_read_all(&d->host, c->path, &size);
 		if (!text)
 			snprintf(c->fault, sizeof(c->fault), "%s",
-				 host_has(&d->host, c->path) ? "may not be read by this user"
-							     : "does not exist");
+				 host_lacks(&d->host, c->path) ? "does not exist"
+							       : "may not be read by this user");
 		else if (certificate_read(text, size, &c->from_s, &c->until_s, c->names,
 					  sizeof(c->names), &err) < 0)
 			snprintf(c->fault, sizeof(c->fault), "%.*s", FACT_TEXT_MAX - 1, err.text);

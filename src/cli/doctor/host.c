@@ -44,6 +44,11 @@ bool host_has(const struct host *host, const char *path)
 	return stat(at, &st) == 0;
 }
 
+bool host_lacks(const struct host *host, const char *path)
+{
+	return !host_has(host, path) && (errno == ENOENT || errno == ENOTDIR);
+}
+
 static int open_file(const struct host *host, const char *path)
 {
 	char at[PATH_MAX];

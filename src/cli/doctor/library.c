@@ -69,7 +69,7 @@ static void check_preloaded(struct doctor *d, const char *path, const char *wher
 				     "%s loads %s, which is %s: two such libraries block each other",
 				     where, path, whose),
 			"remove one of them");
-	else if (path[0] == '/' && !host_has(&d->host, path))
+	else if (path[0] == '/' && host_lacks(&d->host, path))
 		finding_set_remedy(
 			findings_add(
 				&d->findings, FINDING_WARNING, "preload",

@@ -117,7 +117,8 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 		*ret = json_boolean(*text == 't');
 	else if (strchr("{[&*!|>%@`", *text))
 		return complain(
-			r, "this form of YAML is not understood; write a text, plain or quoted");
+			r,
+			"this form of YAML is not understood: write each entry on a line of its own");
 	else if ((*text == '"' || *text == '\'') && !unquote(text))
 		return complain(r, "a quoted text must end in its line");
 	else
