@@ -92,7 +92,7 @@ def test_filters_and_the_details_of_a_node(browser, page, api):
     tab.wait(f"{none.format('nodes')} === 'No node matches the filters.'")
     # An invalid name is reported, and does no harm.
     tab.run(choose.format("#filter-node", "a_1"))
-    tab.wait("document.querySelector('#filter-error').textContent.includes('must be of a-z')")
+    tab.wait("document.querySelector('#filter-error').textContent.includes('must be made of a-z')")
     tab.run(choose.format("#filter-node", ""))
     tab.wait("document.querySelector('#filter-error').textContent === ''")
     # The URL contains the filters, so that it can be shared.
