@@ -34,6 +34,7 @@ static const struct webhook_terms plain = {
 	.default_gpus = 1,
 	.runtime_class = "none",
 	.privileged = GUARD_DENY,
+	.host_paths = "/dev/shm*",
 	.images = "*",
 	.namespaces = "none",
 	.has_opt_out = true,
@@ -142,12 +143,14 @@ static json_t *answer_to(const struct webhook_terms *terms, const json_t *review
 	return answer;
 }
 
-/* The pod as it becomes; NULL: it is denied. */
-static json_t *review_pod(const struct webhook_terms *terms, json_t *pod)
+/* Returns the pod as the review of its creation, or of its ephemeral containers, leaves it. NULL: it is denied. */
+static json_t *review_pod(const struct webhook_terms *terms, json_t *pod, bool is_ephemeral)
 {
-	json_t *review = json_pack("{s:s,s:{s:s,s:s,s:s,s:{s:s},s:O}}", "apiVersion",
+	json_t *review = json_pack("{s:s,s:{s:s,s:s,s:s,s:s,s:{s:s},s:O}}", "apiVersion",
 				   "admission.k8s.io/v1", "request", "uid", "u", "operation",
-				   "CREATE", "namespace", "n", "kind", "kind", "Pod", "object", pod);
+				   is_ephemeral ? "UPDATE" : "CREATE", "subResource",
+				   is_ephemeral ? "ephemeralcontainers" : "", "namespace", "n",
+				   "kind", "kind", "Pod", "object", pod);
 	json_t *answer = answer_to(terms, review), *after = NULL;
 	FUZZ_CHECK(answer);
 	const json_t *response = json_object_get(answer, "response");
@@ -170,13 +173,15 @@ static json_t *review_pod(const struct webhook_terms *terms, json_t *pod)
 
 static void take_pod(const struct webhook_terms *terms, json_t *pod)
 {
-	json_t *once = review_pod(terms, pod);
-	if (!once)
-		return;
-	json_t *twice = review_pod(terms, once);
-	FUZZ_CHECK(twice && json_equal(once, twice));
-	json_decref(twice);
-	json_decref(once);
+	for (int is_ephemeral = 0; is_ephemeral < 2; is_ephemeral++) {
+		json_t *once = review_pod(terms, pod, is_ephemeral);
+		if (!once)
+			continue;
+		json_t *twice = review_pod(terms, once, is_ephemeral);
+		FUZZ_CHECK(twice && json_equal(once, twice));
+		json_decref(twice);
+		json_decref(once);
+	}
 }
 
 /* That text as an amount of a resource, and as a variable and a path: of which, its length says, as it is short. */
