@@ -211,8 +211,8 @@ class RealKubelet:
         return self.cluster.pod(name)["status"]
 
     def identity(self, name):
-        """Identifies the running containers of a pod: changes if one is started anew. What they write can be read before the
-        API server knows that they run, so this waits for it."""
+        """Identifies the running containers of a pod: changes if one is started anew. A container's output can be read
+        before the API server knows that the container runs, so this waits for it."""
         def running():
             found = self.status(name).get("containerStatuses", [])
             return bool(found) and all("running" in one["state"] for one in found) and found

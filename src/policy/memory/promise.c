@@ -23,7 +23,7 @@ double promise_user_most_pct(const double *promised_pct, size_t users)
 		sum += promised_pct[i];
 	if (sum <= 100 + PCT_SLACK)
 		return INFINITY;
-	/* Users below `most` keep all. What they leave is divided among the others, which raises `most`, until it is stable. */
+	/* Users below `most` keep all. The rest of the card is divided among the others, which raises `most`, until it is stable. */
 	for (size_t round = 0; round <= users; round++) {
 		double left = 100, last = most;
 		size_t others = 0;

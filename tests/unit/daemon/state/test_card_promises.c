@@ -44,7 +44,7 @@ static void test_by_user(void **state)
 	tenant_remove(d, NULL);
 	assert_guaranteed(a, 50);
 	assert_guaranteed(b, 50.0 / 3);
-	/* What a user does not ask for is left to the others. */
+	/* The other user gets the part that this user does not ask for. */
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{"
 				  "\"index\":0,\"cores_pct\":10}]}"));
 	assert_guaranteed(a, 10);

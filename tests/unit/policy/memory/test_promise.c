@@ -109,7 +109,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state >> 33;
 }
 
-/* What is in force sums to 100 %, and no user has less than another whose tenants were promised less. */
+/* Guarantees in force sum to 100 %. Each user has at least an equal part, or all of a smaller promise. */
 static void test_in_force_of_many_users(void **state)
 {
 	uint64_t random = 7;
