@@ -38,6 +38,7 @@
 #include "daemon/state/use.h"
 #include "daemon/tasks/freezer/gpu_records.h"
 #include "daemon/tasks/namespace_use.h"
+#include "daemon/tasks/violation/time_readings.h"
 #include "daemon/tasks/violation/violations.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 #include "daemon/tasks/watch/use_state.h"
@@ -247,6 +248,8 @@ STOP(stop_claims, claims, claims_close)
 START(start_watch, gpu_watch_start(node, &node->watch, err))
 START(start_violations, violations_start(node, &node->violations, err))
 STOP(stop_violations, violations, violations_stop)
+START(start_time_readings, time_readings_start(node, &node->time_readings, err))
+STOP(stop_time_readings, time_readings, time_readings_stop)
 START(start_metrics, metrics_start(node, &node->metrics, err))
 STOP(stop_metrics, metrics, metrics_stop)
 START(start_page, page_start(node, &node->page, err))
@@ -383,6 +386,10 @@ static const struct subsystem subsystems[] = {
 	  stop_violations,
 	  .census_read = check_violations,
 	  .needs_census = violations_has_open },
+	{ .name = "measured time",
+	  start_time_readings,
+	  stop_time_readings,
+	  .populated_changed = time_readings_populated_changed },
 	/* After tenants and GPU watch in this table, so .stop saves their use before they are stopped. */
 	{ .name = "file of use", .stop = use_state_save },
 	{ .name = "metrics", start_metrics, stop_metrics },

@@ -207,6 +207,7 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 	}
 	uint64_t now_ns = clock_now_ns();
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
+	f.peak_1s_pct = window_peak_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
 	f.steps = step_window_figures(&lessee->steps, &lessee->report->steps[lessee->device],
 				      now_ns);

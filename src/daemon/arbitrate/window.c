@@ -1,5 +1,7 @@
 #include "daemon/arbitrate/window.h"
 
+#include <stdbool.h>
+
 void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t value_ns)
 {
 	*w = (struct window){ .step_ns = span_ns / WINDOW_STEPS, .count = 1 };
@@ -37,4 +39,28 @@ double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 	if (now_ns <= w->sample[i].at_ns || value_ns <= w->sample[i].value_ns)
 		return 0;
 	return 100.0 * (double)(value_ns - w->sample[i].value_ns) / (double)span_ns;
+}
+
+double window_peak_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
+{
+	uint64_t reach_ns = w->step_ns * WINDOW_STEPS + w->step_ns / 2;
+	double most = 0;
+	for (unsigned back = w->count; back-- > 0;) {
+		unsigned i = (w->newest + WINDOW_STEPS + 1 - back) % (WINDOW_STEPS + 1);
+		unsigned j = (i + WINDOW_PEAK_STEPS) % (WINDOW_STEPS + 1);
+		bool has_end = back >= WINDOW_PEAK_STEPS;
+		uint64_t end_ns = has_end ? w->sample[j].at_ns : now_ns;
+		uint64_t end_value_ns = has_end ? w->sample[j].value_ns : value_ns;
+		uint64_t begin_ns = w->sample[i].at_ns;
+		/* Samples from before a gap show no recent work; the newest one shows what happened in the gap. */
+		bool is_old = now_ns - begin_ns > reach_ns && back > 0;
+		bool is_short = !has_end && back > 0 &&
+				end_ns - begin_ns < (WINDOW_PEAK_STEPS - 1) * w->step_ns;
+		if (is_old || is_short || end_ns <= begin_ns)
+			continue;
+		double pct = 100.0 * (double)(end_value_ns - w->sample[i].value_ns) /
+			     (double)(end_ns - begin_ns);
+		most = pct > most ? pct : most;
+	}
+	return most;
 }

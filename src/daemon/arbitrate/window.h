@@ -31,3 +31,10 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
  * above 100 if the counter grows faster than time.
  */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
+
+/*
+ * Returns the largest growth, in percent, over any WINDOW_PEAK_STEPS steps of the samples, or over the whole time since
+ * window_init() if that is shorter. `value_ns` at now_ns counts as the newest sample.
+ */
+#define WINDOW_PEAK_STEPS 3
+double window_peak_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);

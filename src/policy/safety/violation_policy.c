@@ -8,6 +8,7 @@ static const char *const reason_names[VIOLATION_REASONS] = {
 	[VIOLATION_UNREGISTERED] = "unregistered",
 	[VIOLATION_OVER_LEDGER] = "over_ledger",
 	[VIOLATION_OVER_QUOTA] = "over_quota",
+	[VIOLATION_OVER_TIME] = "over_time",
 };
 static const char *const names[] = {
 	[ON_VIOLATION_REPORT] = "report",

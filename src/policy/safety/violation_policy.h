@@ -3,8 +3,9 @@
  *
  * Each GPU process of a tenant must register with the daemon. An offender is: an unregistered process that holds a card's
  * memory and by some sign belongs to a tenant; a process that holds more than its ledger, the memory that its library counts;
- * or the largest process of a tenant above its quota. One census (list of GPU processes) proves nothing: a process that was
- * just forked, or is about to register, looks the same.
+ * the largest process of a tenant above its quota; or the busiest process of a tenant that uses more GPU time than it is
+ * charged for (time_policy.h). One census (list of GPU processes) proves nothing: a process that was just forked, or is about
+ * to register, looks the same.
  *
  * No clock, no I/O, no static data. Only violation_confirm() changes an argument (`track`).
  */
@@ -24,12 +25,13 @@ enum violation_reason {
 	VIOLATION_UNREGISTERED,
 	VIOLATION_OVER_LEDGER,
 	VIOLATION_OVER_QUOTA,
+	VIOLATION_OVER_TIME,
 	VIOLATION_REASONS
 };
 /* from the mildest to the strictest */
 enum on_violation { ON_VIOLATION_REPORT, ON_VIOLATION_FREEZE, ON_VIOLATION_END };
 
-/* Returns "unregistered", "over_ledger" or "over_quota". */
+/* Returns "unregistered", "over_ledger", "over_quota" or "over_time". */
 const char *violation_reason_name(enum violation_reason reason);
 /* The names are "report", "freeze" and "end". Parsing another text returns -EINVAL. */
 const char *on_violation_name(enum on_violation what);

@@ -83,8 +83,10 @@ static bool bypasses(const json_t *mount, bool requests_gpu)
 {
 	const char *path = json_string_value(json_object_get(mount, "mountPath"));
 	char plain[PATH_BYTES];
-	if (!path || !normalize(path, plain))
+	if (!path)
 		return false;
+	if (!normalize(path, plain))
+		return true;
 	for (size_t i = 0; i < sizeof(container_folders) / sizeof(container_folders[0]); i++)
 		if ((requests_gpu || container_folders[i].for_others) &&
 		    is_within(plain, container_folders[i].path))

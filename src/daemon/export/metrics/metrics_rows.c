@@ -127,7 +127,7 @@ const struct metric metrics_rows[] = {
 	  "GPU time used, fading with use_half_life; it decides the order of tenants that wait "
 	  "for memory." },
 	{ "allot_tenant_violations_total", COUNTER, emit_violations, "tenant, reason", OWN(""),
-	  "Processes that bypassed the library: never registered, or held more than it counted." },
+	  "Processes that bypassed the library: never registered, or held or used more than it counted." },
 	{ "allot_tenant_corrupt", GAUGE, OF_TENANT, FLAG(metrics_tenant, is_corrupt),
 	  "Whether its report in shared memory has impossible values, so that no more processes "
 	  "may join." },

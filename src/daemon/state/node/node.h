@@ -158,6 +158,7 @@ struct node {
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not watched */
 	struct claims *claims; /* see daemon/containers/claims/claims.h; NULL before it is opened */
 	struct violations *violations;
+	struct time_readings *time_readings;
 	/* see daemon/space/space_groups.h */
 	struct space_groups *space;
 	struct health_watch *health; /* NULL: health is not watched */

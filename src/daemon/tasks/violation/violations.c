@@ -120,6 +120,22 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 			       beyond_bytes / MIB);
 }
 
+void violations_note_time(struct violations *v, struct tenant *t, int pid, unsigned card,
+			  double measured, double charged)
+{
+	struct suspect *s = v ? suspects_get(v, pid) : NULL;
+	if (!s || s->is_offender || s->is_ours || !ensure_watched(s, t))
+		return;
+	become_offender(s, t, VIOLATION_OVER_TIME, NULL);
+	log_warning_of(
+		tenant_log_key(&t->terms),
+		"tenant '%s' (%s) used %.0f %% of the time of GPU %u lately, as the driver measured, "
+		"but was charged for at most %.0f %%. Its process %d (%s) used most: it may bypass "
+		"the library",
+		t->terms.name, t->terms.id, 100 * measured, card, 100 * charged, s->pid, s->name);
+	offenders_act(v);
+}
+
 /* ---- checking the processes of a census ---- */
 
 static bool is_registered(struct node *node, int pid)
@@ -192,6 +208,12 @@ static struct tenant *find_owner(struct suspect *s)
 	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
 	s->censuses_left = SIGNS_LOOKS;
 	return owner ? node_find_tenant(node, owner->terms.id) : NULL;
+}
+
+struct tenant *violations_owner_of(struct violations *v, int pid)
+{
+	struct suspect *s = v && v->is_host ? suspects_get(v, pid) : NULL;
+	return s && !s->is_ours ? find_owner(s) : NULL;
 }
 
 static void check_suspect(struct suspect *s, bool is_sound, uint64_t now_ns)

@@ -1,9 +1,10 @@
 /*
- * Finds offenders: a tenant's processes that use a GPU without allot's library, or hold more memory than the library counted.
- * After each census (a reading of the driver's process list) violations.c looks for processes that never registered with the
- * library; census_compare.c reports processes that hold too much. violation_policy.h decides which are offenders and which
- * action is due. An offender is counted and logged once, and reported, frozen or ended: the stricter of the settings' and its
- * tenant's choice (`on_violation`).
+ * Finds offenders: a tenant's processes that use a GPU without allot's library, hold more memory than the library counted, or
+ * use more GPU time than the tenant is charged for. After each census (a reading of the driver's process list) violations.c
+ * looks for processes that never registered with the library; census_compare.c reports processes that hold too much, and
+ * time_readings.c those that use too much time. violation_policy.h decides which are offenders and which action is due. An
+ * offender is counted and logged once, and reported, frozen or ended: the stricter of the settings' and its tenant's choice
+ * (`on_violation`).
  *
  * If only this tenant uses the process's container, freezing uses the container's cgroup. Otherwise the process gets SIGSTOP,
  * and gets it again whenever something continues the process. When this daemon ends, all frozen and stopped processes continue,
@@ -41,6 +42,14 @@ void violations_census(struct violations *violations, const struct census_card *
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
 			  uint64_t beyond_bytes);
+/*
+ * Call when several readings (time_readings.h) showed that the tenant uses more of the card's time than it is charged for, and
+ * the process has the largest part. Shares of the last reading, 0 to 1: `measured` by the driver, `charged` to the tenant.
+ */
+void violations_note_time(struct violations *violations, struct tenant *tenant, int pid,
+			  unsigned card, double measured, double charged);
+/* Returns the tenant that an unregistered process of the driver's list belongs to, by its signs; NULL: none, or not known. */
+struct tenant *violations_owner_of(struct violations *violations, int pid);
 /* Returns true if some unregistered process may turn out to be an offender, so that the next census must take place. */
 bool violations_has_open(const struct node *node);
 

@@ -79,6 +79,42 @@ static void test_gap(void **state)
 	check(window_pct(&w, 10100 * MS, 5100 * MS), 50, 0.01);
 }
 
+/* A burst of 200 ms in each second is a peak of 100 % from its end until the next one begins. */
+static void test_peak_of_bursts(void **state)
+{
+	struct window w;
+	window_init(&w, NSEC_PER_SEC, 0, 0);
+	uint64_t value = 0;
+	for (uint64_t t = 0; t <= 10000 * MS; t += 50 * MS) {
+		value += t % (1000 * MS) < 200 * MS ? 50 * MS : 0;
+		window_add(&w, t, value);
+		if (t > 1000 * MS && t % (1000 * MS) >= 150 * MS)
+			check(window_peak_pct(&w, t + 20 * MS, value), 100, 0.1);
+	}
+}
+
+static void test_peak_of_steady_work(void **state)
+{
+	struct window w;
+	window_init(&w, NSEC_PER_SEC, 0, 0);
+	check(window_peak_pct(&w, 0, 0), 0, 0);
+	for (uint64_t t = 0; t <= 5000 * MS; t += 50 * MS)
+		window_add(&w, t, t * 3 / 10);
+	check(window_peak_pct(&w, 5000 * MS, 1500 * MS), 30, 0.01);
+	check(window_peak_pct(&w, 5010 * MS, 1503 * MS), 30, 0.01);
+}
+
+static void test_peak_before_a_gap_is_forgotten(void **state)
+{
+	struct window w;
+	window_init(&w, NSEC_PER_SEC, 0, 0);
+	for (uint64_t t = 0; t <= 2000 * MS; t += 50 * MS)
+		window_add(&w, t, t);
+	check(window_peak_pct(&w, 3000 * MS, 2000 * MS), 0, 0);
+	check(window_peak_pct(&w, 4000 * MS, 2000 * MS), 0, 0);
+	check(window_peak_pct(&w, 4000 * MS, 2400 * MS), 20, 0.01);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -88,6 +124,9 @@ int main(void)
 		cmocka_unit_test(test_halves),
 		cmocka_unit_test(test_uneven_ticks),
 		cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_peak_of_bursts),
+		cmocka_unit_test(test_peak_of_steady_work),
+		cmocka_unit_test(test_peak_before_a_gap_is_forgotten),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

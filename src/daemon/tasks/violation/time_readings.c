@@ -1,0 +1,344 @@
+#include "daemon/tasks/violation/time_readings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "daemon/space/space_groups.h"
+#include "daemon/state/tenant.h"
+#include "daemon/tasks/violation/violations.h"
+#include "daemon/util/worker.h"
+#include "policy/safety/time_policy.h"
+
+/* The time between two readings is random, from READING_LEAST_NS to three times that. */
+#define READING_LEAST_NS (250 * NSEC_PER_MSEC)
+#define READING_PROCESSES_MOST 256
+/* A sample that is this much older than the newest one is of an earlier sampling period. */
+#define SAMPLE_OLD_US UINT64_C(300000)
+
+struct reading_card {
+	bool is_known; /* `busy` and `use` are valid */
+	double busy;   /* share of the driver's last sampling period in which the card worked */
+	size_t use_count;
+	struct gpu_use use[READING_PROCESSES_MOST];
+	uint64_t newest_us; /* stamp of the newest sample, on the driver's clock */
+};
+
+struct time_readings {
+	struct node *node;
+	struct worker worker;
+	bool is_wanted; /* guarded by the worker's lock, like is_taken */
+	bool is_taken;  /* the main thread has compared the last reading */
+	int ready_fd;   /* eventfd that the thread increments when a reading is complete */
+	struct loop_source *source;
+	uint64_t compared_ns; /* when the main thread compared the last reading; 0: none */
+	/* belongs to the thread while is_taken, else to the main thread */
+	struct reading_card card[NODE_MAX_CARDS];
+};
+
+/* ---- the thread ---- */
+
+static void read_card(struct node *node, unsigned index, struct reading_card *c)
+{
+	const struct gpu_backend *backend = node->backend;
+	struct error err = { 0 };
+	c->use_count = 0;
+	c->is_known = backend->busy && backend->use &&
+		      backend->busy(node->gpu, index, &c->busy, &err) >= 0;
+	/* Reading each process's use takes over a millisecond: not for a card that rests. */
+	if (!c->is_known || c->busy <= TIME_SLACK)
+		return;
+	uint64_t since_us = c->newest_us > SAMPLE_OLD_US ? c->newest_us - SAMPLE_OLD_US : 0;
+	c->is_known = backend->use(node->gpu, index, since_us, c->use, READING_PROCESSES_MOST,
+				   &c->use_count, &err) >= 0;
+	if (!c->is_known)
+		return;
+	for (size_t i = 0; i < c->use_count; i++)
+		if (c->use[i].stamp_us > c->newest_us)
+			c->newest_us = c->use[i].stamp_us;
+	size_t kept = 0;
+	for (size_t i = 0; i < c->use_count && i < READING_PROCESSES_MOST; i++)
+		if (c->newest_us - c->use[i].stamp_us <= SAMPLE_OLD_US)
+			c->use[kept++] = c->use[i];
+	c->use_count = kept;
+}
+
+static uint64_t random_interval_ns(void)
+{
+	uint32_t number;
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = (uint32_t)clock_now_ns();
+	return READING_LEAST_NS + 2 * READING_LEAST_NS * (uint64_t)number / UINT32_MAX;
+}
+
+static void *run(void *data)
+{
+	struct time_readings *l = data;
+	uint64_t one = 1;
+	prctl(PR_SET_NAME, "allot-time");
+	pthread_mutex_lock(&l->worker.lock);
+	while (!l->worker.stop) {
+		if (!l->is_wanted || !l->is_taken) {
+			pthread_cond_wait(&l->worker.wake, &l->worker.lock);
+			continue;
+		}
+		uint64_t due_ns = clock_now_ns() + random_interval_ns();
+		struct timespec until = clock_to_timespec(due_ns);
+		while (!l->worker.stop && l->is_wanted && clock_now_ns() < due_ns)
+			pthread_cond_timedwait(&l->worker.wake, &l->worker.lock, &until);
+		if (l->worker.stop || !l->is_wanted)
+			continue;
+		l->is_taken = false;
+		pthread_mutex_unlock(&l->worker.lock);
+		for (unsigned i = 0; i < l->node->card_count; i++)
+			read_card(l->node, i, &l->card[i]);
+		ssize_t n = write(l->ready_fd, &one, sizeof(one));
+		(void)n; /* the counter cannot overflow: one reading at a time */
+		pthread_mutex_lock(&l->worker.lock);
+	}
+	pthread_mutex_unlock(&l->worker.lock);
+	return NULL;
+}
+
+/* ---- the comparison ---- */
+
+/* One tenant on one card in one reading. Shares are of the card's time. */
+struct claimant {
+	struct tenant *tenant;
+	unsigned device;
+	double peak, measured;
+	bool has_sample;
+	/* the process with the largest sample, and that sample */
+	int pid;
+	double largest;
+};
+
+struct reading {
+	unsigned card;
+	uint64_t passed_ns;
+	double busy;
+	double foreign; /* share of processes of no tenant */
+	unsigned count;
+	struct claimant claimant[ARBITER_MAX_TENANTS];
+};
+
+/* Fills in the card's tenants. Returns false if some of them run at the same time. */
+static bool find_claimants(const struct node *node, struct reading *reading)
+{
+	struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		for (unsigned d = 0; d < t->terms.device_count; d++) {
+			if (t->terms.device[d].card->index != reading->card || !t->device[d].lessee)
+				continue;
+			if (t->space)
+				return false;
+			if (reading->count == ARBITER_MAX_TENANTS)
+				return false;
+			double peak = lessee_figures(t->device[d].lessee).peak_1s_pct / 100;
+			reading->claimant[reading->count++] = (struct claimant){
+				.tenant = t, .device = d, .peak = peak < 1 ? peak : 1
+			};
+		}
+	return reading->count > 0;
+}
+
+static struct claimant *claimant_of(struct reading *reading, struct violations *violations, int pid)
+{
+	struct tenant *owner = NULL;
+	for (unsigned i = 0; i < reading->count && !owner; i++)
+		if (tenant_process_of(reading->claimant[i].tenant, pid))
+			owner = reading->claimant[i].tenant;
+	if (!owner)
+		owner = violations_owner_of(violations, pid);
+	for (unsigned i = 0; owner && i < reading->count; i++)
+		if (reading->claimant[i].tenant == owner)
+			return &reading->claimant[i];
+	return NULL;
+}
+
+static void add_samples(struct reading *reading, struct violations *violations,
+			const struct reading_card *c)
+{
+	for (size_t i = 0; i < c->use_count; i++) {
+		const struct gpu_use *use = &c->use[i];
+		struct claimant *k = claimant_of(reading, violations, use->pid);
+		if (!k) {
+			reading->foreign += use->share;
+			continue;
+		}
+		k->has_sample = true;
+		k->measured = k->measured + use->share < 1 ? k->measured + use->share : 1;
+		if (use->share > k->largest) {
+			k->largest = use->share;
+			k->pid = use->pid;
+		}
+	}
+}
+
+/* Returns true if every tenant that works has a sample. */
+static bool is_complete(const struct reading *reading)
+{
+	for (unsigned i = 0; i < reading->count; i++)
+		if (!reading->claimant[i].has_sample && reading->claimant[i].peak > TIME_SLACK)
+			return false;
+	return true;
+}
+
+/* Returns the share of the card's time that neither charges nor samples explain; without `with_samples`, nor charges alone. */
+static double unexplained(const struct reading *reading, bool with_samples)
+{
+	double sum = reading->foreign;
+	for (unsigned i = 0; i < reading->count; i++) {
+		const struct claimant *k = &reading->claimant[i];
+		sum += with_samples && k->measured > k->peak ? k->measured : k->peak;
+	}
+	return time_unexplained(reading->busy, sum);
+}
+
+static void bound_samples(struct reading *reading)
+{
+	double rest = unexplained(reading, false);
+	for (unsigned i = 0; i < reading->count; i++) {
+		struct claimant *k = &reading->claimant[i];
+		k->measured = k->measured < k->peak + rest ? k->measured : k->peak + rest;
+	}
+}
+
+/* Gives time that nothing explains to the only tenant that can have used it without a sample, if there is only one. */
+static void assign_rest(const struct node *node, struct reading *reading)
+{
+	double rest = unexplained(reading, true);
+	struct claimant *only = NULL;
+	const struct card *card = &node->card[reading->card];
+	if (!(rest > 0) || reading->foreign > 0 || !node->foreign_known || card->foreign_bytes)
+		return;
+	for (unsigned i = 0; i < reading->count; i++) {
+		struct claimant *k = &reading->claimant[i];
+		if (k->has_sample || !k->tenant->process_count)
+			continue;
+		if (only)
+			return;
+		only = k;
+	}
+	if (only)
+		only->measured = only->peak + rest;
+}
+
+/* Returns the pid of the tenant's process that holds most of the card's memory; 0: none. */
+static int largest_process(const struct tenant *t, unsigned device)
+{
+	uint64_t most = 0;
+	int pid = 0;
+	for (unsigned i = 0; i < t->slot_limit; i++) {
+		const struct process *p = t->process[i];
+		if (p && (!pid || p->census[device].nvml_before > most)) {
+			most = p->census[device].nvml_before;
+			pid = p->pid;
+		}
+	}
+	return pid;
+}
+
+static void judge(struct node *node, const struct reading *reading)
+{
+	for (unsigned i = 0; i < reading->count; i++) {
+		const struct claimant *k = &reading->claimant[i];
+		struct tenant_device *d = &k->tenant->device[k->device];
+		const struct time_reading seen = { reading->passed_ns, k->peak, k->measured };
+		if (!time_is_over(&d->unpaid_ns, &seen) || !(k->measured > k->peak + TIME_SLACK))
+			continue;
+		int pid = k->pid ? k->pid : largest_process(k->tenant, k->device);
+		if (pid)
+			violations_note_time(node->violations, k->tenant, pid, reading->card,
+					     k->measured, k->peak);
+	}
+}
+
+static void compare_card(struct time_readings *l, unsigned card, uint64_t passed_ns)
+{
+	struct node *node = l->node;
+	const struct reading_card *c = &l->card[card];
+	struct reading reading = { .card = card, .passed_ns = passed_ns, .busy = c->busy };
+	if (!c->is_known || !find_claimants(node, &reading))
+		return;
+	add_samples(&reading, node->violations, c);
+	if (!is_complete(&reading))
+		bound_samples(&reading);
+	assign_rest(node, &reading);
+	judge(node, &reading);
+}
+
+static void reading_ready(void *data, uint32_t events)
+{
+	struct time_readings *l = data;
+	uint64_t count, now_ns = clock_now_ns();
+	if (read(l->ready_fd, &count, sizeof(count)) < 0)
+		return;
+	for (unsigned i = 0; l->compared_ns && i < l->node->card_count; i++)
+		compare_card(l, i, now_ns - l->compared_ns);
+	l->compared_ns = now_ns;
+	pthread_mutex_lock(&l->worker.lock);
+	l->is_taken = true;
+	pthread_cond_signal(&l->worker.wake);
+	pthread_mutex_unlock(&l->worker.lock);
+}
+
+/* ---- start and stop ---- */
+
+void time_readings_populated_changed(struct node *node)
+{
+	struct time_readings *l = node->time_readings;
+	if (!l)
+		return;
+	l->compared_ns = 0;
+	pthread_mutex_lock(&l->worker.lock);
+	l->is_wanted = node->populated;
+	pthread_cond_signal(&l->worker.wake);
+	pthread_mutex_unlock(&l->worker.lock);
+}
+
+static void free_parts(struct time_readings *l)
+{
+	loop_remove(l->source);
+	close_fd(&l->ready_fd);
+	free(l);
+}
+
+int time_readings_start(struct node *node, struct time_readings **ret, struct error *err)
+{
+	static const char what[] = "can't start the thread that reads each process's GPU time";
+	struct time_readings *l = calloc(1, sizeof(*l));
+	if (!l)
+		return error_set_errno(err, ENOMEM, what);
+	*l = (struct time_readings){ .node = node,
+				     .is_taken = true,
+				     .is_wanted = node->populated,
+				     .ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
+	int r = l->ready_fd < 0
+			? -errno
+			: loop_add(node->loop, l->ready_fd, EPOLLIN, reading_ready, l, &l->source);
+	if (r < 0)
+		error_set_errno(err, -r, what);
+	else
+		r = worker_start(&l->worker, "GPU time", run, l, err);
+	if (r < 0) {
+		free_parts(l);
+		return r;
+	}
+	*ret = l;
+	return 0;
+}
+
+struct time_readings *time_readings_stop(struct time_readings *l)
+{
+	if (!l)
+		return NULL;
+	worker_stop(&l->worker);
+	free_parts(l);
+	return NULL;
+}

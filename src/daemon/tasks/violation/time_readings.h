@@ -1,0 +1,22 @@
+/*
+ * Finds tenants whose processes use more GPU time than the tenant was charged for (policy/safety/time_policy.h). A thread
+ * reads the driver's samples of each card at moments that tenants can't predict; the main thread compares them with the
+ * charges, and reports offenders (violations.h). Only while there are tenants.
+ *
+ * Known drivers (580) leave busy processes out of the samples. So a sample that contradicts the charges is believed only if all
+ * tenants that work are in the list. Otherwise it counts only as far as no charge explains the card's busy time. Cards with
+ * tenants that run at the same time (space_groups.h) are left out: samples do not tell such tenants apart.
+ */
+#pragma once
+
+#include "base/error.h"
+
+struct node;
+struct time_readings;
+
+/* Starts the thread. The backend, cards and violations must be open. */
+int time_readings_start(struct node *node, struct time_readings **ret, struct error *err);
+/* Stops the thread after the NVML call in progress. NULL is allowed; returns NULL. */
+struct time_readings *time_readings_stop(struct time_readings *readings);
+/* Handler of the event populated_changed (subsystem.h). */
+void time_readings_populated_changed(struct node *node);

@@ -1,0 +1,87 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "policy/safety/time_policy.h"
+
+#define MS UINT64_C(1000000)
+
+/* Returns the time after which a tenant with such readings, each half a second after the last, is in violation; 0: never. */
+static uint64_t found_after_ns(double measured, double peak)
+{
+	uint64_t unpaid_ns = 0;
+	for (unsigned i = 1; i <= 10000; i++) {
+		const struct time_reading reading = { 500 * MS, peak, measured };
+		if (time_is_over(&unpaid_ns, &reading))
+			return i * 500 * MS;
+	}
+	return 0;
+}
+
+static void test_work_that_is_not_charged(void **state)
+{
+	assert_int_equal(found_after_ns(1, 0), 1000 * MS);
+	assert_int_equal(found_after_ns(0.5, 0), 1500 * MS);
+	assert_int_equal(found_after_ns(0.48, 0.1), 2000 * MS);
+	assert_true(found_after_ns(0.2, 0.05) > 0);
+}
+
+static void test_charged_work_is_no_violation(void **state)
+{
+	assert_int_equal(found_after_ns(1, 1), 0);
+	assert_int_equal(found_after_ns(0.55, 0.5), 0);
+	assert_int_equal(found_after_ns(0.1, 0), 0);
+	assert_int_equal(found_after_ns(0, 0), 0);
+}
+
+/* A sample with a large error, or one late charge, is outweighed by the readings around it. */
+static void test_one_wrong_sample_is_no_violation(void **state)
+{
+	uint64_t unpaid_ns = 0;
+	for (unsigned i = 0; i < 10000; i++) {
+		const struct time_reading reading = { 500 * MS, 0.5, i % 10 ? 0.5 : 1 };
+		assert_false(time_is_over(&unpaid_ns, &reading));
+	}
+}
+
+static void test_a_long_pause_between_looks_counts_little(void **state)
+{
+	uint64_t unpaid_ns = 0;
+	const struct time_reading reading = { 3600000 * MS, 0.4, 0.7 };
+	assert_false(time_is_over(&unpaid_ns, &reading));
+}
+
+static void test_a_tenant_that_has_stopped_is_not_over_for_long(void **state)
+{
+	uint64_t unpaid_ns = 0;
+	const struct time_reading cheats = { 500 * MS, 0, 1 }, idles = { 500 * MS, 0, 0 };
+	for (unsigned i = 0; i < 1000; i++)
+		time_is_over(&unpaid_ns, &cheats);
+	unsigned readings = 0;
+	while (time_is_over(&unpaid_ns, &idles))
+		readings++;
+	assert_true(readings <= 20);
+}
+
+static void test_unexplained(void **state)
+{
+	assert_true(time_unexplained(1, 1) == 0);
+	assert_true(time_unexplained(1, 0.95) == 0);
+	assert_true(time_unexplained(1, 1.8) == 0);
+	assert_true(time_unexplained(1, 0.5) > 0.49);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_work_that_is_not_charged),
+		cmocka_unit_test(test_charged_work_is_no_violation),
+		cmocka_unit_test(test_one_wrong_sample_is_no_violation),
+		cmocka_unit_test(test_a_long_pause_between_looks_counts_little),
+		cmocka_unit_test(test_a_tenant_that_has_stopped_is_not_over_for_long),
+		cmocka_unit_test(test_unexplained),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
