@@ -37,8 +37,8 @@ static void cluster_ended(void *data)
 }
 
 /*
- * SIGHUP reopens the audit log. Any other signal stops the scheduler. The first one stops it in order, if there is a cluster:
- * bindings under way are cancelled, and the lease is released. A second signal stops it at once.
+ * SIGHUP reopens the audit log. The first other signal stops the scheduler in order: bindings under way are cancelled, and the
+ * lease is released. A further signal, or the first if there is no cluster, stops it at once.
  */
 static void on_signal(void *data, uint32_t events)
 {

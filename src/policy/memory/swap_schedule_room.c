@@ -178,7 +178,10 @@ static bool would_help(const struct swap_schedule_tenant *t, const struct room *
 	return false;
 }
 
-/* Returns true if `a` should leave before `b`: idle tenants first, the longest idle first, then the one that came in first. */
+/*
+ * Returns true if `a` should leave before `b`: idle tenants before busy ones; of two idle tenants, the one idle for longer; of
+ * two busy tenants, the one that has been in for longer.
+ */
 static bool goes_before(const struct swap_schedule *r, const struct swap_schedule_tenant *a,
 			const struct swap_schedule_tenant *b, uint64_t now_ns)
 {

@@ -13,16 +13,16 @@ struct room {
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
 /*
- * Returns true if the tenant's return was ordered, so bytes are reserved for it, and it is not on the card yet. False once the
- * tenant found too little room (is_short).
+ * Returns true if bytes are reserved for the tenant's return: the return was ordered, and the tenant is not on the card yet.
+ * False if the tenant has found too little room (is_short).
  */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
 /* Returns the tenant's movable bytes, summed over its cards. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
 /*
- * Returns true if the tenant lacks bytes on a card, or is out and either has work or is_recalled. So a tenant that is out
- * may be in need even with nothing to move back. False if a user ordered it out.
+ * Returns true if the tenant lacks bytes on a card, or is swapped out and has work or is_recalled. So a swapped-out tenant may
+ * be in need even with no bytes to move back. False for a tenant that a user ordered out.
  */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 

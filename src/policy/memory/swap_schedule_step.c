@@ -5,7 +5,7 @@
 
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
-#define RATE_WEIGHT 0.5 /* weight of the last move in the estimated cost of moves */
+#define RATE_WEIGHT 0.5 /* weight of the latest move in the average time per byte */
 /* bytes per second; a slower move counts as this fast, so that turns stay finite whatever a tenant reports */
 #define RATE_LEAST 1e6
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
@@ -96,7 +96,7 @@ static double weight_factor(const struct swap_schedule *r, const struct swap_sch
 
 uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes)
 {
-	/* The tenant's own memory moves out, and need_bytes move in. */
+	/* The change of tenants moves this tenant's memory out and the other tenant's need_bytes in. */
 	uint64_t ns = swap_schedule_stay_ns(r, swap_schedule_movable_bytes(&r->tenant[tenant]) +
 						       need_bytes);
 	return (uint64_t)((double)ns * weight_factor(r, &r->tenant[tenant]));
@@ -209,8 +209,8 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 }
 
 /*
- * Goes through the queue: lets in tenants that have room, and makes room for others. A tenant that must wait keeps its cards
- * from the tenants behind it.
+ * Goes through the queue: lets in tenants that have room, and makes room for the others. While a tenant waits for room, no
+ * tenant behind it is let in on the same cards.
  */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {

@@ -2,14 +2,14 @@
  * The order of waiting tenants: which is next to get device memory, whether it waits in a call, in the freezer or swapped out.
  * This is Algorithm 2 of Gil et al. (docs/reference/seeds.md), with rules for ties and two bounds on waiting. The order is
  *
- *   1. overdue tenants (below), by arrival, because otherwise fading use could move them back behind later arrivals
+ *   1. overdue tenants (see below), by arrival: use fades, so by use a later arrival could overtake them again
  *   2. the tenant with the least faded use (fade.h)
  *   3. the first arrival
  *   4. the lowest id
  *
  * A tenant is overdue if it has waited for patience_ns, or was overtaken passes_most times. In grant.h, a tenant is overtaken
- * when a tenant later in this order gets bytes of a card that both need. In freeze_policy.h, it is overtaken when a container
- * that arrived later goes on. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Without the
+ * when a tenant later in this order gets bytes of a card that both need. In freeze_policy.h, a container is overtaken when
+ * a later arrival goes on before it. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Without the
  * bounds, new tenants without any use could overtake a tenant with some use for ever.
  *
  * Pure policy on plain data; times are arguments.

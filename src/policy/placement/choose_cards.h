@@ -18,9 +18,9 @@ struct place_choice {
 };
 
 /*
- * Returns 0 and the chosen cards, or -ENOSPC and a reason for each card. A card that would serve alone then has
- * PLACE_ALLOCATED_INSUFFICIENT or PLACE_NUMA_NOT_FIT, never PLACE_FITS. Returns -EINVAL, without *ret_choice, for count 0 or an
- * unknown evaluator.
+ * Returns 0 and the chosen cards, or -ENOSPC and a reason for each card. If cards serve but are too few, their reason is
+ * PLACE_ALLOCATED_INSUFFICIENT or PLACE_NUMA_NOT_FIT, never PLACE_FITS. Returns -EINVAL, and does not write *ret_choice, for
+ * count 0 or an unknown evaluator.
  */
 int place_choose(const struct place_node *node, const struct place_request *request,
 		 struct place_choice *ret_choice);

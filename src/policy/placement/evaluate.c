@@ -14,10 +14,10 @@
 /*
  * Evaluator "share": finds the card that a request for a part of a card fits best.
  *
- * The remainder of a card is of use to later requests that fit in compute and memory. So the first cost of a placement is how
- * much of the remainder becomes useless to usual requests: an eighth, a quarter, half and all of a card. The second cost is
- * what stays free, so that the fuller card is filled. (The first is the measure of "Beware of Fragmentation", USENIX ATC 2023,
- * with usual requests instead of a histogram of workloads, which is unknown here.)
+ * A later request needs both compute and memory of the card. So the first cost of a placement is how much of the free capacity
+ * becomes useless to usual requests: an eighth, a quarter, half and all of a card. The second cost is the capacity that stays
+ * free, so that the fuller card is filled. (The first is the measure of "Beware of Fragmentation", USENIX ATC 2023. It uses a
+ * histogram of workloads, which is unknown here.)
  */
 
 /* The free parts of a card, as fractions of the whole card. */

@@ -5,9 +5,9 @@
  *
  *   link      several cards: the highest sum of pairs' link scores (place_link_score())
  *   fragment  least fragmentation: a card in use costs nothing, a free card costs its links to cards that stay free
- *   share     a part of a card: leaves the least remainder that is of no use, then fits best
+ *   share     a part of a card: makes the least free capacity useless for later requests, then prefers the fuller card
  *   capacity  the most memory left afterwards
- *   balance   the least used part afterwards of the scarcer resource, compute or memory
+ *   balance   the most free compute or memory afterwards, whichever is scarcer on the card
  *   room      takes the least room from other kinds of requests (room.h), as the node's workload histogram knows them
  *   binpack   the highest of HAMi's card scores
  *   spread    the lowest of HAMi's card scores

@@ -63,7 +63,7 @@ struct place_node {
 /* Sets the link in both directions. */
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link);
 
-/* Return what is left of the card; 0 if more is used than there is. */
+/* Return how much of the card's memory or compute is neither reserved nor used; 0 if more is used than the card has. */
 static inline uint64_t place_memory_left(const struct place_card *card)
 {
 	uint64_t taken = card->memory_reserved_bytes + card->memory_used_bytes;

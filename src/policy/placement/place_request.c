@@ -24,8 +24,8 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 	if (request->memory == PLACE_MEMORY_ALL)
 		need.memory_bytes = most_bytes;
 	/*
-	 * An unshared card gives the request all time that is not reserved. A percentage of its memory is cut to what is not
-	 * reserved.
+	 * A request for an unshared card gets all time that is not reserved. If it asks for a percentage of the memory, it gets
+	 * at most the memory that is not reserved.
 	 */
 	if (place_needs_whole_card(request)) {
 		need.cores_mpct = card->cores_reserved_mpct < card->cores_total_mpct

@@ -69,7 +69,7 @@ enum place_reason {
 	PLACE_FITS,
 	/* set by the scheduler: the node's kubelet has no device plugin for the resource */
 	PLACE_CARD_NOT_SERVED,
-	/* set by the scheduler: a pod on the node has an unreadable annotation of shares */
+	/* set by the scheduler: it cannot read which shares a pod on the node has */
 	PLACE_CARD_USE_UNKNOWN,
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,

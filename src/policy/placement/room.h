@@ -3,9 +3,9 @@
  * are equal. No I/O, no static data; thread safe.
  *
  * The cost of a placement is a sum over all kinds: the number of requests that no longer fit, times the kind's price.
- * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce cards are kept for the
- * requests that can use nothing else: cards of one type, and nodes that are wholly free. The kinds, the room of a card or node
- * for each kind, and the prices are plain numbers.
+ * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce room, such as cards
+ * of a rare type or wholly free nodes, is kept for the requests that can use nothing else. The kinds, the room of a card or
+ * node for each kind, and the prices are plain numbers.
  *
  * ("Beware of Fragmentation", USENIX ATC 2023, measures the room that the kinds cannot use. It has one price for all kinds. If
  * one request of a kind fits on a card, the paper counts all free room of the card as usable by that kind.)

@@ -73,9 +73,9 @@ bool freeze_is_held(const struct freeze_item *item);
 void freeze_note_memory(struct freeze_item *item, uint64_t held_bytes, uint64_t now_ns);
 
 /*
- * Sets the phase of `item`, unless it is past ASKING. freeze_is_held() then tells whether to freeze the item. `item` is one of
- * `items`, with `cards` and `key` set. Call when the item begins GPU work. Call again, with `fresh`, once the figures of its
- * cards have been read anew.
+ * Call when `item`, one of `items` with `cards` and `key` set, begins GPU work. Call again, with `fresh`, once the figures of
+ * its cards have been read since. Sets the phase of `item`, unless the phase is past ASKING; freeze_is_held() then tells
+ * whether to freeze the item.
  */
 void freeze_start(const struct freeze_config *config, const struct freeze_card *cards,
 		  unsigned card_count, struct freeze_item *const *items, size_t count,

@@ -12,9 +12,9 @@
 #define GPU_ACCOUNT_SAMPLE_NS UINT64_C(200000000) /* time that a sample of the driver covers */
 
 struct gpu_account_interval {
-	/* time since the last census that counted the task or, at the first, since the task's begin */
+	/* time since the last census that counted the task; if there is none, since the task began */
 	uint64_t passed_ns;
-	/* time in which the container was frozen: within passed_ns or, with samples, since the last sample */
+	/* how long the container was frozen: during passed_ns or, if has_samples, since the previous sample */
 	uint64_t frozen_ns;
 	bool was_present, is_present; /* held memory at the interval's begin, and at its end */
 	bool has_samples;             /* the driver reports samples at all */
@@ -24,9 +24,9 @@ struct gpu_account_interval {
 };
 
 /*
- * Returns the share, 0 to 1, of each of `unlisted` tasks, which hold GPU memory but have no sample: the driver may leave out
- * busy processes. The card's use (`busy`), less the sum of the samples (`listed`) and what tenants were charged (`tenants`), is
- * divided equally. A remainder of GPU_ACCOUNT_NOISE or less counts as 0.
+ * Returns the estimated share, 0 to 1, of each of the `unlisted` tasks, which hold GPU memory but have no sample: the driver
+ * may leave out busy processes. The tasks divide equally the part of the card's use (`busy`) that neither the samples
+ * (`listed`) nor the tenants' charges (`tenants`) account for. If that part is at most GPU_ACCOUNT_NOISE, returns 0.
  */
 #define GPU_ACCOUNT_NOISE 0.1
 double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted);

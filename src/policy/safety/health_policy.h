@@ -27,7 +27,7 @@ enum health_effect {
 	HEALTH_OF_PROGRAM, /* the program's own fault, so the card is healthy */
 	HEALTH_NOTED,      /* only logged */
 	HEALTH_BAD,        /* nothing new should be placed on this card */
-	HEALTH_LOST,       /* like HEALTH_BAD, until HEALTH_ANSWERS answers in a row */
+	HEALTH_LOST,       /* like HEALTH_BAD, but ends after HEALTH_ANSWERS answers in a row */
 };
 
 /* A row of the table of Xids in health_policy.c. An Xid without a row counts as HEALTH_BAD. */

@@ -67,8 +67,9 @@ struct space_known {
 };
 
 /*
- * Finds the group with this key. *ret_place is its index and *ret_number its number. If there is no such group, they are -1 and
- * a number that is free on the card. Returns -EPERM if a user names another user's group.
+ * Finds the group with this key: *ret_place is its index in `list`, *ret_number its number. If there is no such group,
+ * *ret_place is -1, and *ret_number is a number that no group on the card has. Returns -EPERM if a user names another user's
+ * group.
  */
 int space_find(const struct space_known *list, size_t count, const struct space_key *key,
 	       int *ret_place, unsigned *ret_number, struct error *err);

@@ -4,7 +4,7 @@
 
 #define WINDOW_NS 250e6 /* time over which a share is measured */
 #define TOLERANCE 0.03  /* smallest measurable lack, as a part of the guarantee */
-/* if more than this fraction of a member's recent work was never timed alone, the work's lengths count as unknown */
+/* the predicted lengths of a member's work count as known if at most this fraction of its recent work was never timed alone */
 #define UNTRIED_MOST 0.1
 /* a member's speed is averaged over about the last second of its work while no other member ran */
 #define ALONE_FADE_NS 1e9
@@ -13,7 +13,7 @@
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
 /* a member whose share exceeds its guarantee by less than this fraction is not slowed */
 #define ABOVE 0.1
-#define FASTER_MOST 0.1 /* in one window, a pace grows by at most this part of itself */
+#define FASTER_MOST 0.1 /* a pace grows by at most this fraction in one window */
 #define BURST_NS 5e6 /* the work that a pace permits in this time may begin at once, as a burst */
 /* largest progress of a counter that is accepted in one poll */
 #define STEP_MAX_NS UINT64_C(1000000000)
@@ -31,8 +31,9 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 }
 
 /*
- * Returns the reported work that ended since the last poll: work begun less work in flight, both predicted. A launch that is
- * just being counted may be in only one of the two, so only a new maximum is progress.
+ * Returns the reported work that ended since the last poll. The member reports work begun and work in flight; work ended is the
+ * difference. A launch that is just being counted may be in only one of the two, so the difference may also fall, and only a
+ * new maximum is progress.
  */
 static uint64_t done_since(struct mps_client *m, const struct mps_client_observation *seen)
 {

@@ -6,8 +6,8 @@
  *   reported  work that a member launched, counted by the lengths that its library predicts and reports (reported_work_ns)
  *   speed     reported work per nanosecond with work in flight while no other member works. It is learned only when the
  *             others are away or pause by themselves. No member is ever stopped to learn the speed of another.
- *   share     a member's part of the card while it had work, or a thread held at the gate: the reported work that ended,
- *             divided by the work that would have ended alone
+ *   share     the part of the card that a member got: the reported work that ended, divided by the work that would have ended
+ *             without other members. Counts only time in which the member had work, or a thread held at the gate.
  *   below     a member is below if its share is measurably less than its guarantee. To know this, the member's speed and the
  *             lengths of its work must be known.
  *   pace      the most reported work that a member may begin per nanosecond, as a part of what it does alone on the whole card
@@ -30,7 +30,7 @@
  * pause of that length, the member's library rings its doorbell when work begins, so a return from absence is noticed at once.
  */
 #define SPACE_AWAY_NS UINT64_C(25000000)
-/* Time until the next poll: while members are measured, and while a member is held. */
+/* Intervals of polls: SPACE_POLL_NS while members are measured, SPACE_HELD_POLL_NS while a member is held. */
 #define SPACE_POLL_NS UINT64_C(10000000)
 #define SPACE_HELD_POLL_NS UINT64_C(1000000)
 #define SPACE_PLENTY_NS UINT64_C(10000000000) /* a grant that limits no member */
@@ -41,7 +41,7 @@ struct mps_client_observation {
 	bool is_alone;   /* no other member had work since the last poll */
 	bool works;      /* has work in flight, or a thread between the gate and the driver */
 	bool waits;      /* a thread is held at the gate */
-	bool is_barred;  /* paused or stopped, so may not run whatever is decided here */
+	bool is_barred;  /* paused or stopped: must not run, whatever this module decides */
 	/* monotonic; values that fall count as no progress */
 	uint64_t reported_work_ns; /* predicted length of the work that the member began */
 	/* the part of reported_work_ns that was never timed while no other member worked */

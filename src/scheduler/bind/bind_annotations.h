@@ -12,9 +12,9 @@
 #include "scheduler/bind/decision.h"
 
 /*
- * Make request bodies: the annotations of a bound pod, the annotations after a failed binding, and the Binding. The caller
- * frees the result; NULL if memory runs out. The server answers 409 if the pod's version is no longer `version`. `shares` is
- * the decision's shares as text.
+ * Make request bodies: bind_pod_patch() has the annotations before a binding, bind_failed_patch() those after a failed binding,
+ * and bind_body() the Binding. The caller frees the result; NULL if memory runs out. The server answers 409 if the pod's
+ * version is no longer `version`. `shares` is the decision's shares as text.
  */
 char *bind_pod_patch(const struct decision *decision, const char *shares, int64_t now_s,
 		     const char *version);

@@ -56,7 +56,7 @@ struct bind_job {
 	unsigned refusals; /* number of writes that the server answered with "forbidden" */
 	bool is_waiting_for_lock;
 	bool may_be_annotated, may_be_locked,
-		may_be_bound; /* the write was sent, so it may have taken effect */
+		may_be_bound; /* this write was sent, so it may have taken effect */
 	struct error why;     /* during the undo steps: why the binding failed */
 };
 
@@ -83,8 +83,8 @@ void job_fail(struct bind_job *job, const struct error *why);
 void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
 
 /*
- * Handle an object that a read step got: the pod, the node, the pod that has the lock (NULL if gone), and in the undo steps the
- * pod and the node again.
+ * Handle an object that a read step got. bind_on_holder() gets the pod that holds the lock, or NULL if that pod is gone.
+ * bind_undo_on_pod() and bind_undo_on_node() handle the reads of the undo steps.
  */
 void bind_on_pod(struct bind_job *job, json_t *object);
 void bind_on_node(struct bind_job *job, const json_t *object);

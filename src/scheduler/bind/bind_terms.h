@@ -34,8 +34,8 @@ struct bind_counts {
 	uint64_t locks_waited;     /* waits for the lock of another pod */
 	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
 	/*
-	 * current numbers: nodes that have pods to bind or are locked, pods that wait for another pod's binding, pods being
-	 * bound
+	 * current numbers. nodes: those that have pods to bind or are locked; waiting: pods that wait for another pod's
+	 * binding; under_way: pods being bound
 	 */
 	unsigned nodes, waiting, under_way;
 };

@@ -27,7 +27,10 @@ struct cluster_terms {
 	uint64_t bind_limit_ns; /* if 0, BIND_LIMIT_NS */
 	uint64_t gang_wait_ns;  /* longest wait of a binding for its gang (gather_gang.h) */
 	int64_t lock_expiry_s;  /* if 0, NODE_LOCK_EXPIRY_S */
-	/* how long an opportunistic pod may lack compute before it is evicted (evictor.h); if 0, it is not evicted for that */
+	/*
+	 * how long an opportunistic pod may lack compute before it is evicted (evictor.h); 0: it is never evicted for that
+	 * reason
+	 */
 	uint64_t opportunistic_patience_ns;
 	bool has_filter_events;    /* report filter calls by events (recorder.h) */
 	struct sched_audit *audit; /* NULL if off; must outlive the cluster */
@@ -49,7 +52,7 @@ void cluster_end(struct cluster *cluster);
 
 struct kube_client *cluster_client(struct cluster *cluster);
 struct model *cluster_model(struct cluster *cluster);
-/* Returns 0, or -EAGAIN until each list of objects was complete once. */
+/* Returns 0 if every list of objects has been complete at least once, else -EAGAIN. */
 int cluster_check_ready(const struct cluster *cluster, struct error *err);
 /* Returns 0 if this replica may bind. -EAGAIN: lists are incomplete, or another replica leads, which err names. */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);

@@ -18,7 +18,8 @@
 struct election_terms {
 	const char *identity; /* Unique among all replicas, past ones too. Kept, not copied. */
 	/*
-	 * retry < deadline < duration. If 0, duration is 14 s, deadline 10 s and retry 2 s, close to Kubernetes' own defaults.
+	 * Required: retry_ns < deadline_ns < duration_s. A field of 0 gets its default, close to Kubernetes' own: 14 s for
+	 * duration_s, 10 s for deadline_ns, 2 s for retry_ns.
 	 */
 	unsigned duration_s;
 	uint64_t deadline_ns, retry_ns;

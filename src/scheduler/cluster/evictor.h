@@ -21,8 +21,8 @@ struct evictor_terms {
 	/* Source of the events; kept, not copied; if NULL, allot-scheduler. */
 	const char *component;
 	/*
-	 * how long an opportunistic pod may lack compute before it is evicted; 0: forever, and it is evicted only for a pod of
-	 * higher priority
+	 * how long an opportunistic pod may lack compute before it is evicted; 0: forever, so it is evicted only to make room
+	 * for a pod of higher priority
 	 */
 	uint64_t patience_ns;
 	struct sched_audit *audit; /* NULL if off */

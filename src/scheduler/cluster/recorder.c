@@ -21,7 +21,7 @@
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* events per pod, one per reason; further reasons get none */
 
-/* A pod's event for one reason. As far as we know, the server has the event, unless `name` is "". */
+/* A pod's event for one reason. While `name` is not "", the server is assumed to have the event. */
 struct pod_event {
 	char reason[FILTER_REASON_MAX];
 	char name[EVENT_NAME_MAX]; /* "" if the event must be created */
@@ -243,8 +243,8 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 /* ---- reporting the results of filter calls ---- */
 
 /*
- * Whether both limits (events, nodes) permit this event. If only the limit of events permits it, one event of that limit is
- * used up anyway.
+ * Whether both rate limits permit this event, which takes 1 from the limit of events, and `nodes` from the limit of nodes. If
+ * only the limit of nodes refuses, the 1 is taken anyway.
  */
 static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {

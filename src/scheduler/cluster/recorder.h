@@ -3,8 +3,8 @@
  * answered. Call from the client's thread.
  *
  * kube-scheduler filters a waiting pod again and again. The pod gets one event per reason, with a count, as by client-go's
- * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. Per second,
- * all pods together get at most RECORDER_PER_SECOND events, on at most RECORDER_NODES nodes. Further events are dropped.
+ * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. Per second, all pods
+ * together get at most RECORDER_PER_SECOND events, with at most about RECORDER_NODES unfit nodes. Further events are dropped.
  * Dropped events do no harm: kube-scheduler filters the pod again, and that call may cause the event.
  */
 #pragma once
@@ -17,7 +17,7 @@
 
 #define RECORDER_PODS_MOST 4096 /* only the latest pods are remembered */
 #define RECORDER_PER_SECOND 20
-#define RECORDER_NODES 20000 /* nodes that the events of one second may cover */
+#define RECORDER_NODES 20000 /* limit of unfit nodes, summed over the events of one second */
 #define RECORDER_FIRST_NS UINT64_C(5000000000)
 #define RECORDER_INTERVAL_MAX_NS UINT64_C(300000000000)
 

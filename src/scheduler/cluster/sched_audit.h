@@ -41,8 +41,8 @@ void sched_audit_refuse(struct sched_audit *audit, const json_t *args, const str
 
 /*
  * Call when a binding begins. Replaces *done by a function that records a failure and then calls the caller's function; *data
- * becomes the data of the new function. Without a log or memory, changes nothing. If the binding does not begin after all, free
- * the new data by sched_audit_forget().
+ * becomes the data of the new function. Changes nothing if the log is off or memory runs out. If the binding does not begin
+ * after all, free the new data by sched_audit_forget().
  */
 void sched_audit_bind(struct sched_audit *audit, json_t *args, bind_done *done, void **data);
 void sched_audit_forget(struct sched_audit *audit, void *data);

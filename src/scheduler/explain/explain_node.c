@@ -199,8 +199,8 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /*
- * Returns, as JSON, what the node lacks. Counts only the cards that lack least, as many as the request wants. NULL if
- * the node would not serve the request even without other pods.
+ * Returns, as JSON, the resources that other pods would have to free on the node. Looks only at the cards that lack least, as
+ * many as the request wants. NULL if the node would not serve the request even without other pods.
  */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)
@@ -247,7 +247,7 @@ static json_t *count_reasons(const struct inventory *inventory, const struct fit
 	return object;
 }
 
-/* Adds the most free memory among cards that lack memory, and the most free compute among those that lack compute. */
+/* Adds the largest free memory of a card that lacks memory, and the largest free compute of a card that lacks compute. */
 static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		     const enum place_reason *reason)
 {

@@ -42,8 +42,8 @@ static const char *list_after(const char *at, const char *end)
 }
 
 /*
- * Returns the text inside the list NodeNames, or NULL. The result does not matter if the JSON is invalid: the JSON library
- * parses the text before the list, and rejects it.
+ * Returns the text inside the list NodeNames, or NULL. Does not check the JSON: the JSON library parses all other text later,
+ * and rejects invalid JSON whatever this function returned.
  */
 static const char *find_names(const char *at, const char *end)
 {

@@ -73,7 +73,10 @@ int inventory_of_object(struct model *m, const json_t *node, struct inventory *r
 
 /* ---- prioritize ---- */
 
-/* Among nodes that lose the same room, prefer fuller ones. This weight is too small to outweigh the loss of one request. */
+/*
+ * Weight of a node's fullness: of nodes that lose equal room, the fuller one wins. Too small to outweigh the loss of one
+ * request.
+ */
 #define TIE 1e-12
 
 /*

@@ -130,8 +130,8 @@ static struct filter_verdict judge_for_gang(struct filtering *f, const struct mo
 	if (gang->result == GANG_FILTER_NODE && !strcmp(name, gang->node))
 		return fits;
 	/*
-	 * A node that does not fit keeps its own verdict, which says whether evictions there might help. The gang's verdict
-	 * says that they never do.
+	 * If the pod does not fit the node, keep the node's own verdict, which may permit evictions there. The gang's verdict
+	 * never permits them.
 	 */
 	if (gang->result == GANG_FILTER_NO_ROOM) {
 		struct filter_verdict verdict = judge_known(f, node);

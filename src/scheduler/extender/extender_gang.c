@@ -155,7 +155,8 @@ void extender_gang_filter(struct model *m, const struct extender_call *call, jso
 	    !member->pod->request)
 		return;
 	/*
-	 * answer() suspends charges itself, so restore the charge that extender_call_begin() suspended, until answer() returns.
+	 * answer() expects the pod to be charged, and suspends charges itself. So undo, during answer(), the suspension by
+	 * extender_call_begin().
 	 */
 	model_restore_charge(member->pod);
 	answer(m, member, names, ret);

@@ -313,9 +313,10 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 }
 
 /*
- * Whether two containers that run together fit; needs fit->serves. A card serves one part only, either part but not both at
- * once, or both at once (fit->both). Each part first takes cards that serve only this part, and those in fit->both. Missing
- * cards must come from the cards that serve either part. If these suffice, pick_scarce() finds a solution.
+ * Whether two containers that run together fit; needs fit->serves. There are three sorts of cards: those that serve only one
+ * part; those that serve both at once (fit->both); and those that serve either part, but not both at once. Each part takes
+ * cards of the first two sorts first. The cards that the parts still lack must come from the third sort, each for one part. If
+ * these suffice, pick_scarce() finds a solution.
  */
 static bool check_pair(struct fit *fit, const struct inventory *inventory)
 {
@@ -384,8 +385,8 @@ void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 }
 
 /*
- * Returns true if there are enough cards for all parts together, and each of them serves every part. Then any choice works, and
- * fit->serves is incomplete. Returns false otherwise, and for NUMA binding; then fit->serves is set.
+ * Returns true if the cards that serve every part suffice for all parts together: then any choice works. Returns false
+ * otherwise, and for NUMA binding. fit->serves is complete only if the result is false.
  */
 static bool find_serving_cards(struct fit *fit, const struct inventory *inventory)
 {
@@ -413,8 +414,8 @@ static bool find_serving_cards(struct fit *fit, const struct inventory *inventor
 }
 
 /*
- * Whether all parts fit together. If even the cards that use least of the quota exceed it, no cards fit, so place_part() is not
- * tried. (It is tried with init containers, because they may share cards.)
+ * Whether all parts fit together. If even the cards that use the least of the quota exceed it, no cards fit, so place_part() is
+ * not tried. It is tried if there are init containers, which use less of the quota when they share cards.
  */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {

@@ -1,8 +1,8 @@
 /*
  * A lone pod (one outside gangs) takes room as soon as there is some. A gang needs room for all its pods at once, so lone pods
  * could keep it waiting forever. Therefore a gang that has waited long gets a backfill reservation: nodes where it would have
- * room without lone pods, at most one node per pod. Until the gang is placed, these nodes accept a pod of no gang or of another
- * gang only if it outranks the gang; lone pods already there end by themselves.
+ * room without lone pods, at most one node per pod. Until the gang is placed, these nodes accept only pods
+ * that outrank the gang, besides the gang's own. Lone pods that already run there are not evicted.
  *
  * One gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS. Afterwards that gang must wait for
  * patience_ns again before it gets another. A gang that would have no room even without lone pods gets no backfill reservation.
@@ -17,9 +17,9 @@
 #define RESERVATION_MOST_NS (UINT64_C(3600) * 1000000000)
 
 /*
- * Whether a gang has waited for patience_ns and so may get a backfill reservation. since_ns: when the gang first found no room;
- * each search for a reservation, and the end of a reservation, restart this time. 0: the gang has room, or never searched.
- * Always false if patience_ns is 0.
+ * Whether a gang has waited for patience_ns and so may get a backfill reservation. since_ns: begin of the wait; 0: the gang has
+ * room, or never searched. The wait begins when the gang first finds no room. It begins anew when nodes for a reservation are
+ * searched, and when a reservation ends. Always false if patience_ns is 0.
  */
 static inline bool reservation_is_due(uint64_t since_ns, uint64_t now_ns, uint64_t patience_ns)
 {

@@ -51,8 +51,8 @@ enum gang_verdict gang_judge(const struct gang_counts *counts)
 /* ---- room for several pods ---- */
 
 /*
- * Whether member k might fit if it were placed first: a member placed before k may be in its way. A member that is like k
- * (is_like()) is not in its way, because the two would only swap places.
+ * Whether member k might fit if it were placed first: a member placed before k may have taken its room. Members that are like k
+ * (is_like()) do not matter, because k would only swap places with them.
  */
 static bool may_move_first(const struct gang_trial *trial, const struct gang_slot *order, size_t k)
 {

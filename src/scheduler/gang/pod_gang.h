@@ -49,7 +49,7 @@ enum gang_verdict gang_judge(const struct gang_counts *counts);
 unsigned gang_count_committed(const struct gang_counts *counts);
 /* Returns the gang's size less gang_count_committed(): how many pods need room, or have room that may still be taken back. */
 unsigned gang_count_to_place(const struct gang_counts *counts);
-/* Whether a pod is bound or being bound. From then on, the other pods' reservations are no longer dropped together. */
+/* Whether a pod is bound or being bound. From then on, each other pod's reservation expires by itself. */
 bool gang_has_begun(const struct gang_counts *counts);
 /* Whether the pods in state GANG_WAITS_TO_BIND may be bound now. */
 bool gang_may_bind(const struct gang_counts *counts);
@@ -80,8 +80,8 @@ size_t gang_place(const struct gang_trial *trial, size_t count, size_t needed,
 		  struct gang_slot *order);
 
 /*
- * Returns how long a gang must leave its room to others after its reservations expired before all its pods reached bind. The
- * first pause is one to two times `hold_ns`; each further failure in a row doubles it, up to a factor of 16. `failures` is at
- * least 1. `salt` differs between gangs, so that two of them do not retry together.
+ * Returns the pause after a gang's reservations expired before all its pods reached bind. During the pause, no room is reserved
+ * for the gang. The first pause is one to two times `hold_ns`; each further failure in a row doubles it, up to a factor of 16.
+ * `failures` is at least 1. `salt` differs between gangs, so that two of them do not retry together.
  */
 uint64_t gang_backoff_ns(unsigned failures, uint64_t hold_ns, uint32_t salt);

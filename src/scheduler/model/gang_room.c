@@ -112,8 +112,8 @@ struct gang_search {
 };
 
 /*
- * Charges the allocation to its node and to the pod's namespace, whose quota must have room for all of the gang's pods
- * together.
+ * Charges the allocation to its node and, because the quota must have room for all of the gang's pods together, to the pod's
+ * namespace.
  */
 static void charge(struct model_pod *pod, const struct model_allocation *allocation)
 {
@@ -173,7 +173,7 @@ static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct gang_search *s = data;
 	const struct gang_rank *a = s->placement[i].member, *b = s->placement[k].member;
-	/* A charged pod is like no other pod, because only this pod can use the room that it is charged. */
+	/* A charged pod differs from all others: only this pod can use the room for which it is charged. */
 	return !a->pod->charged && !b->pod->charged && candidates_of(s, i) == candidates_of(s, k) &&
 	       a->source == b->source;
 }

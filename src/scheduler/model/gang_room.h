@@ -1,7 +1,7 @@
 /*
  * Finds room for all pods of a gang (pod_gang.h), one after the other. Each pod takes the node that its policy ranks first,
  * among the nodes of its last filter call (or, without one, of the current call), and the cards that bind would assign. During
- * the search, the gang's pods that are not bound or being bound are not charged. The asker is the pod of the current filter
+ * the search, the reservations of pods that are not being bound yet are not charged. The asker is the pod of the current filter
  * or preempt call. Call from the model's thread only.
  */
 #pragma once

@@ -79,13 +79,15 @@ void model_release(struct model *model, const char *uid);
 
 /*
  * Pods of a gang (pod_gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
- * model_set_bind_waiting(): call after extender_decide() for this pod, and when its bind call has ended.
- * model_bind_permit(): MODEL_PERMIT_ALLOW: the binding may begin, as it always may for a pod outside a gang.
- * MODEL_PERMIT_WAIT: bind calls for too few pods of the gang wait; ask again when the model has changed.
- * MODEL_PERMIT_UNRESERVED: the pod is unknown, or is a gang's pod that neither waits to bind nor is being bound, for example
- * because the reservation expired: call extender_decide() again.
- * model_binding_started(): call when the pod's binding begins; a gang's pod then keeps its reservation for hold_ns from now.
- * model_bind_permit_text(): writes why the pod waits; returns as snprintf().
+ *
+ *   model_set_bind_waiting()   call after extender_decide() for this pod, and when its bind call has ended
+ *   model_binding_started()    call when the pod's binding begins; a gang's pod then keeps its reservation for hold_ns from now
+ *   model_bind_permit_text()   writes why the pod waits; returns as snprintf()
+ *   model_bind_permit()        returns one of:
+ *     MODEL_PERMIT_ALLOW       the binding may begin, as it always may for a pod outside a gang
+ *     MODEL_PERMIT_WAIT        bind calls for too few pods of the gang wait; ask again when the model has changed
+ *     MODEL_PERMIT_UNRESERVED  the pod is unknown, or a gang's pod neither waits to bind nor is being bound, for example
+ *                              because its reservation expired: call extender_decide() again
  */
 enum model_bind_permit { MODEL_PERMIT_ALLOW, MODEL_PERMIT_WAIT, MODEL_PERMIT_UNRESERVED };
 void model_set_bind_waiting(struct model *model, const char *uid, bool waits_to_bind);
@@ -105,9 +107,9 @@ size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t
 
 /*
  * Returns up to `most` pods that kube-scheduler should try again. Pods that found no node are returned once, two seconds after
- * room became free, if they still wait. Pods of a gang are returned at once when the gang's turn has come: all of its pods
- * exist, its pause is over, or room is reserved for it (then again every few seconds, until bind calls come). The strings are
- * valid until the model changes.
+ * room became free, if they still wait. Pods of a gang are returned without delay: when all of the gang's pods exist, when its
+ * pause is over, and when room is reserved for it (then again every few seconds, until bind calls come). The strings are valid
+ * until the model changes.
  */
 struct model_requeue_pod {
 	const char *pod_namespace, *name;
@@ -129,9 +131,9 @@ void model_each_quota(const struct model *model,
 /*
  * Returns up to `most` pods to evict: opportunistic pods (opportunistic.h) that lacked compute for `patience_ns`, and pods
  * whose room a nominated pod needs (model_displace.c). With patience_ns 0, opportunistic pods are evicted only for a pod of
- * higher priority. The victims that make room for one pod, or on one card, are returned by one call if they are at most
- * `most`. A returned pod counts as leaving for two minutes, and is not returned again meanwhile. Call about once a second, also
- * with `most` 0. The strings are valid until the model changes.
+ * higher priority. One call returns all victims for one pod, or of one card, unless they are more than `most`. A returned pod
+ * counts as leaving for two minutes, and is not returned again meanwhile. Call about once a second, also with `most` 0. The
+ * strings are valid until the model changes.
  */
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
@@ -157,9 +159,9 @@ void model_eviction_failed(struct model *model, const char *uid);
 
 /*
  * Returns the next node whose annotation allot.dev/node-shut must be written, because the cooldown of one of its cards began
- * (cooldown.h): the card takes no opportunistic pods until it ends. The caller sets the annotation to `text`, or removes it if
- * `text` is NULL (no cooldown is left by now), and frees `text`. Returns 1, 0 if no node is left, or -ENOMEM. If the annotation
- * could not be written, call model_cooldown_retry().
+ * (cooldown.h). The caller sets the annotation to `text` and frees `text`. If `text` is NULL, no cooldown is left by now, and
+ * the caller removes the annotation. Returns 1, 0 if there is no such node, or -ENOMEM. If the annotation could not be written,
+ * call model_cooldown_retry().
  */
 struct model_cooldown {
 	const char *node; /* valid until the model changes */

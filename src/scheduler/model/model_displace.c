@@ -111,8 +111,8 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
 }
 
 /*
- * Whether evictions would make room on the node for m->fit's request, and filter would let the pod in. Free *ret_list in any
- * case.
+ * Whether evictions would make room on the node for m->fit's request. False if the node is kept for a pod or gang that this pod
+ * does not outrank. Free *ret_list in any case.
  */
 static bool try_node(struct model *m, const struct model_node *node,
 		     const struct nomination *nomination, struct opportunistic **ret_list,
@@ -206,9 +206,9 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 }
 
 /*
- * Names up to `most` victims to evict for the pod, and returns their number; the next call names the others. If there are more
- * than `most`, and victims for other pods were named before (!is_first), names none and sets *ret_waits: the next call of
- * model_take_displaced() may name all at once.
+ * Names up to `most` victims to evict for the pod, and returns their number; the next call names the others. Names none and
+ * sets *ret_waits if more than `most` are needed, but this call of model_take_displaced() has already named victims for other
+ * pods (!is_first). Then the next call may name all at once.
  */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most, bool is_first, bool *ret_waits)

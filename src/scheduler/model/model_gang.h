@@ -39,10 +39,7 @@ struct gang {
 	uint64_t retry_at_ns;
 	/* after a failure: no search for room begins before this time (gang_backoff_ns()); 0: no pause */
 	uint64_t backoff_until_ns;
-	/*
-	 * since when there is no room for all pods (a search for a backfill reservation, and the reservation's end, restart
-	 * this time); 0: there is room, or no search was made
-	 */
+	/* when the gang's wait for a backfill reservation began (reservation_is_due()); 0: it has room, or never searched */
 	uint64_t no_room_since_ns;
 	/* The last search for room that failed. It would fail again until something changes. */
 	uint64_t failed_at; /* the model's `capacity_epoch` + 1 when the search failed; 0: none */
@@ -68,7 +65,10 @@ void model_gang_leave(struct model *model, struct model_pod *pod);
 enum gang_state gang_state_of(const struct gang_rank *member);
 struct gang_counts gang_counts_of(const struct gang *gang);
 
-/* Stores the nodes of the member's last filter call, with a reference. Other nodes than before permit a new search. */
+/*
+ * Stores the nodes of the member's last filter call, with a reference. Nodes that differ from the stored ones permit a new
+ * search.
+ */
 void gang_set_candidates(struct gang_rank *member, json_t *names);
 
 /*
@@ -82,8 +82,8 @@ void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fi
 bool model_gang_would_fail(const struct model *model, const struct gang_rank *asker);
 
 /*
- * Call when bind has reserved cards for this member: until a binding of the gang begins, all reservations of the gang expire
- * together.
+ * Call when bind has reserved cards for this member. Lets the reservation expire together with the gang's other reservations,
+ * unless a binding of the gang has begun.
  */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_bind_permit.c ---- */

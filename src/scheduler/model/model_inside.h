@@ -76,8 +76,8 @@ struct model_pod {
 	char *request_error;         /* why the request is malformed; NULL if valid */
 	uint64_t annotations_digest; /* digest of the annotations behind `annotated` */
 	/*
-	 * the model's `capacity_epoch` + 1 when a filter call found no node; 0: none failed, or model_take_requeue() has
-	 * returned the pod
+	 * the model's `capacity_epoch` + 1 when a filter call last found no node; 0: no call did, or model_take_requeue() has
+	 * returned the pod since then
 	 */
 	uint64_t unschedulable_at;
 	/* if only a filter call has named the pod: when the pod is forgotten; 0: the watch has named it */
@@ -111,7 +111,7 @@ struct model {
 	/* number of filter calls so far */
 	uint64_t filters;
 	uint64_t capacity_epoch; /* incremented when rejected pods may fit; starts at 1 */
-	/* since when rejected pods may fit and model_take_requeue() must look for them; 0: none */
+	/* when rejected pods first might fit again; 0: not since model_take_requeue() last looked for them */
 	uint64_t capacity_freed_ns;
 	bool has_requeue_requests;
 	uint64_t now_ns;
@@ -226,9 +226,9 @@ void model_count_request(struct model *model, const struct request *request);
  */
 const struct place_histogram *model_histogram(struct model *model);
 /*
- * Returns the value of the room that m->fit's request would use up on these cards, at model_histogram()'s last prices, if each
- * share goes to the card where it uses up least. MODEL_ROOM_ALL (all the cluster's room) if the request does not fit. `room`:
- * the node's current tally; NULL: counted here.
+ * Returns the value, at model_histogram()'s last prices, of the room that m->fit's request would take from other requests on
+ * these cards. Each share is assumed to go to the card where it takes least. Returns MODEL_ROOM_ALL (all the cluster's room) if
+ * the request does not fit. `room`: the node's current tally; NULL: this function counts it.
  */
 #define MODEL_ROOM_ALL 1.0
 double model_room_loss(struct model *model, const struct inventory *inventory,
@@ -236,7 +236,7 @@ double model_room_loss(struct model *model, const struct inventory *inventory,
 /* Removes the node's room from the totals. Call before the node's cards are dropped or replaced. */
 void model_room_forget(struct model *model, struct model_node *node);
 /*
- * Makes all cached counts invalid. They are found by the address of a card type's interned string, and a new string may get the
+ * Makes all cached counts invalid: their keys contain addresses of card types' interned strings, and a new string may get the
  * address of a freed one. Call after cards outside of the model were freed, such as those of a Node object in a request. (For
  * the model's own nodes, model_room_forget() does this.)
  */
@@ -259,7 +259,7 @@ bool model_nomination_cost(struct model *model, const struct request *request, c
 			   bool may_preempt, const char *node, int32_t *ret_priority);
 /* Nominates the node for the pod. Some seconds later model_take_evictions() returns the pods to evict there. */
 void model_nominate(struct model *model, const char *uid, bool may_preempt, const char *node);
-/* Returns the pod for which the node's room is kept; NULL: there is none, or pod `uid` of this priority may take the room. */
+/* Returns the pod for which the node's room is kept from pod `uid` of this priority; NULL: pod `uid` may take the room. */
 const struct model_pod *model_nominated_pod(const struct model *model, const struct model_node *node,
 					    const char *uid, int32_t priority);
 void model_clear_nomination(struct model *model, struct model_pod *pod);
