@@ -191,7 +191,7 @@ struct sim_card_info {
 	int32_t numa;      /* -1: unknown */
 	uint32_t peers;    /* bit i: NVLink to card i */
 	uint32_t switched; /* 1 if the links go to a switch */
-	/* links[i]: number of NVLinks to card i; if they go to a switch: of all NVLinks of this card, for each peer i */
+	/* links[i]: number of NVLinks to card i; if this card's NVLinks go to a switch, their total number, for each peer i */
 	uint8_t links[SIM_MAX_CARDS];
 	uint8_t pcie_depth;                      /* 0: place on the PCIe bus unknown */
 	uint8_t pcie[SIM_PCIE_DEPTH];            /* host bridge, then each switch below */

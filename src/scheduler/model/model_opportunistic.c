@@ -93,7 +93,7 @@ static void check_card(struct eviction_scan *l, struct model_node *node, unsigne
 		return;
 	const size_t victims = opportunistic_choose(list, count, shortfall_pct);
 	if (!victims || (l->count && victims > l->most - l->count))
-		return; /* no room for all of the card's victims: leave them to the next call */
+		return; /* too many victims for the caller's array: the next call returns them */
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].is_victim)
 			add_eviction(l, card->uuid, &seen, list[k].pod);

@@ -31,7 +31,10 @@ void model_suspend_charge(struct model_pod *pod)
 	pod->charged = NULL;
 }
 
-/* Charges the reservation or, without one, the annotations' shares, perhaps left by an earlier attempt to place the pod. */
+/*
+ * Charges the pod's reservation. If there is none, charges the shares in its annotations, perhaps from an earlier attempt to
+ * place it.
+ */
 void model_restore_charge(struct model_pod *pod)
 {
 	struct model_allocation *allocation = pod->reserved.node ? &pod->reserved : &pod->annotated;
@@ -246,7 +249,10 @@ static int make_unknown_allocation(struct model *m, const char *node, struct mod
 	return 0;
 }
 
-/* Charges the shares in the annotations. Unchanged annotations are not read again, so that their expiry is not put off. */
+/*
+ * Charges the shares in the annotations. Unchanged annotations are not read again, because each reading restarts the time after
+ * which an unbound pod's shares expire.
+ */
 static int update_annotated(struct model *m, const struct kube_pod *from, struct model_pod *pod,
 			    bool may_have_shares, struct error *err)
 {

@@ -35,7 +35,10 @@ void model_set_unschedulable(struct model *m, const char *uid, bool is_unschedul
 		pod->unschedulable_at = is_unschedulable ? m->capacity_epoch + 1 : 0;
 }
 
-/* Returns false if a filter call has rejected the pod and room became free after that: then the pod may fit now. */
+/*
+ * Returns false if room became free after a filter call rejected the pod, so that the pod may fit now. True if no call rejected
+ * it.
+ */
 static bool is_rejection_current(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->unschedulable_at || pod->unschedulable_at > m->capacity_epoch;

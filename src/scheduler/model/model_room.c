@@ -193,7 +193,7 @@ const struct place_histogram *model_histogram(struct model *m)
 		}
 	string_map_each(&m->nodes, count_node, &counting);
 	room->new_kinds = 0;
-	/* Nodes whose room was not counted for lack of memory are counted by the next call. */
+	/* If memory ran out, the next call counts the nodes that are still uncounted. */
 	if (counting.is_out_of_memory)
 		return NULL;
 	histogram_price(&room->histogram, room->total);

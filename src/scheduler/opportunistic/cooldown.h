@@ -1,8 +1,8 @@
 /*
  * Stores cooldowns in a node's annotation (kube/own/cooldowns.h), so that they outlive the scheduler. In a cooldown a card
- * takes no opportunistic pods (opportunistic.h). The annotation has wall-clock times. Clocks can be wrong, so reading can only
- * extend a cooldown, to at most OPPORTUNISTIC_COOLDOWN_MOST_NS from now. Removing the annotation ends all cooldowns. No
- * I/O and no clock; not thread-safe.
+ * takes no opportunistic pods (opportunistic.h). The annotation has wall-clock times, which can be wrong. So reading the
+ * annotation never shortens a cooldown, and extends it to at most OPPORTUNISTIC_COOLDOWN_MOST_NS from now. Removing the
+ * annotation ends all cooldowns. No I/O and no clock; not thread-safe.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ struct use_card {
 	uint64_t id;      /* digest of the card's UUID */
 	bool is_reported; /* the node's annotation has this card */
 	uint8_t rounds;   /* number of cooldowns in a row (opportunistic_cooldown()) */
-	/* these three and memory_mib are as in struct kube_use (kube/own/uses.h) */
+	/* measurements of the card by allotd: see the same fields of struct kube_use (kube/own/uses.h) */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */
@@ -33,7 +33,7 @@ struct use {
 	struct use_card *card;    /* in the order of the node's inventory; owned */
 	uint64_t digest;          /* digest of the annotation; 0 if there is none */
 	uint64_t changed_ns;      /* when the annotation last changed */
-	bool is_live;             /* the annotation was seen to change: an allotd writes it */
+	bool is_live;             /* the annotation changed after the first read: allotd runs */
 	uint64_t cooldown_digest; /* digest of the cooldown annotation as last read; 0: not read */
 };
 

@@ -42,10 +42,13 @@ struct opportunistic_card {
 };
 
 /*
- * Returns the compute that an opportunistic pod may not use. Guarantees that existed when peak_pct was measured (held_pct)
- * count as the measured use plus the margin; newer guarantees count in full. Measured use above the guarantees counts as
- * measured. Compute that other opportunistic pods borrowed counts too. In a cooldown, all compute is taken. If the use is
- * unknown, all guarantees count in full, and a cooldown has no effect.
+ * Returns the compute that an opportunistic pod may not use: the sum of
+ *   - the measured use (peak_pct) plus the margin, but at most the guarantees that existed then (held_pct); if the use itself
+ *     was above these guarantees, the use
+ *   - all newer guarantees
+ *   - the compute that other opportunistic pods borrowed
+ * In a cooldown, returns all of the card's compute. If the use is unknown, returns the sum of all guarantees and borrowed
+ * compute, even in a cooldown.
  */
 uint64_t opportunistic_taken_pct(const struct opportunistic_card *card, uint64_t now_ns);
 

@@ -27,7 +27,9 @@ struct aggregate {
 	size_t count;
 	struct aggregate_sum sum;
 	size_t nodes_without, nodes_rejected;
-	/* numbers of pods: all in the model; that wait for cards; that have a reservation */
+	/*
+	 * numbers of pods. pods: all in the model; waiting: those that wait for cards; reserved: those that have a reservation
+	 */
 	size_t pods, waiting, reserved;
 };
 

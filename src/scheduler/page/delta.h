@@ -26,8 +26,8 @@ struct sent_state {
 };
 
 /*
- * Writes the object in `part` as member `key` of `to`, unless an equal object was sent last (its digest is *sent). Sets *sent
- * and empties `part`. Returns whether it was written.
+ * Writes the object in `part` as member `key` of `to`, unless the object that was sent last is equal (*sent is its digest).
+ * Sets *sent and empties `part`. Returns whether the object was written.
  */
 bool delta_part(uint64_t *sent, const char *key, struct json_text *part, struct json_text *to);
 

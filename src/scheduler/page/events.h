@@ -1,7 +1,7 @@
 /*
  * Sends changes of the cluster to the web page's readers as server-sent events. An event has the changes within one reader's
- * view (view.h) since that reader's previous event. At most EVENTS_HZ events a second, none without changes. Main thread only.
- * That thread also places pods, so events take at most EVENTS_SHARE of its time; if they take longer, they come less often.
+ * view (view.h) since that reader's previous event. There are at most EVENTS_HZ events a second, and none without changes. Main
+ * thread only. That thread also places pods, so events take at most EVENTS_SHARE of its time, and come less often if needed.
  */
 #pragma once
 

@@ -33,7 +33,7 @@ extern const char *const view_node_states[VIEW_NODE_STATES], *const view_pod_sta
 
 struct view {
 	char node[VIEW_TEXT_MAX]; /* part of the node's name; "" for all nodes */
-	/* Part of the names of namespaces: selects their pods, and the nodes that these pods are on. "" for all. */
+	/* part of a namespace's name: selects the pods of such namespaces, and the nodes that have such pods; "" for all */
 	char pod_namespace[VIEW_TEXT_MAX];
 	char open[VIEW_TEXT_MAX];         /* name of the open node; "" for none */
 	unsigned node_states, pod_states; /* bit i is set if state i is shown */

@@ -43,7 +43,10 @@ struct request_terms {
 /* HAMi's names and defaults: one card with all its memory; binpack for nodes, spread for cards. */
 extern const struct request_terms request_terms_default;
 
-/* Limit of the shares of one pod if several of its containers request shares; request_read() refuses more. */
+/*
+ * Limit of a pod's shares if several of its containers request shares; request_read() refuses more. (One container needs no
+ * limit here, because each of its shares is on another card.)
+ */
 #define REQUEST_SHARES_MAX 512
 
 /* The vendors of resource names: HAMi, or gpu-manager (vcuda). A node's kubelet may serve the names of both, one or neither. */

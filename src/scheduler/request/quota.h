@@ -30,7 +30,7 @@ struct quota_limits {
 
 const char *quota_resource(const struct request_terms *terms, enum quota_kind kind);
 
-/* Reads a ResourceQuota; *ret has no limits if that quota names no cards. -EINVAL: a limit is no whole number of at least 0. */
+/* Reads a ResourceQuota; *ret has no limits if that quota names no cards. -EINVAL: a limit is negative or no whole number. */
 int quota_read(const json_t *object, const struct request_terms *terms, struct quota_limits *ret,
 	       struct error *err);
 

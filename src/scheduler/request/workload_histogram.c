@@ -129,8 +129,8 @@ static void next_unit(struct histogram *histogram)
 }
 
 /*
- * Finds an index in `kinds` for a new kind, perhaps in place of the kind with the lowest count. Returns -EAGAIN if the kind
- * gets none now, because its lists are too long or it came for the first time while `kinds` was full; or -ENOMEM.
+ * Finds an index in `kinds` for a new kind, perhaps that of the kind with the lowest count, which is dropped. Returns -ENOMEM,
+ * or -EAGAIN if the kind gets no index now: its lists are too long, or `kinds` is full and the kind came for the first time.
  */
 static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {

@@ -86,8 +86,8 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		if (r >= 0)
 			r = add_name(certificate, name, err);
 		/*
-		 * The first name is the subject too, cut to 64 bytes. Clients check the alternative names, which add_name()
-		 * adds.
+		 * The first name, cut to 64 bytes, is also the certificate's subject. Clients do not check the subject but the
+		 * alternative names, which add_name() adds.
 		 */
 		if (r >= 0 && at == names)
 			gnutls_x509_crt_set_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0,

@@ -20,7 +20,7 @@ struct metrics {
 		uint64_t good, refused, failed;
 		uint64_t spent_ns; /* time that the main thread spent on these requests */
 	} verb[VERB_COUNT];
-	/* numbers of pods: denied by the webhook; admitted with changes */
+	/* numbers of pods that the webhook denied, and that it admitted with changes */
 	uint64_t denied, changed;
 };
 
@@ -29,8 +29,8 @@ struct config;
 struct sched_audit;
 
 /*
- * Returns the page, which the caller frees; NULL if memory runs out. `audit` is NULL without audit log, `cluster` if kube_api
- * is off.
+ * Returns the page, which the caller frees; NULL if memory runs out. `audit`: NULL if there is no audit log. `cluster`: NULL if
+ * kube_api is off.
  */
 char *metrics_page(const struct metrics *metrics, const struct config *config,
 		   const struct sched_audit *audit, struct cluster *cluster);

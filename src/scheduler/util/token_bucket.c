@@ -6,7 +6,7 @@ uint64_t token_bucket_take(struct token_bucket *a, uint64_t work, uint64_t now_n
 {
 	if (!a->per_second)
 		return 0;
-	/* The bucket holds a second's worth, so it is empty if it will not be full for at least a second. */
+	/* A bucket that is full at full_ns is empty one second earlier, because it holds a second's worth. */
 	if (a->full_ns >= now_ns + NSEC_PER_SEC)
 		return a->full_ns - (now_ns + NSEC_PER_SEC) + 1;
 	if (a->full_ns < now_ns)

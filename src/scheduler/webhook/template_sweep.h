@@ -1,8 +1,8 @@
 /*
  * Deletes the webhook's unused ResourceClaimTemplates (claim_reviews.h): templates that no pod of the namespace names and no
- * review has needed for an hour. Before a pod is stored, its review writes the time on the template, and the sweep deletes a
- * template only in the version that it read. So a template that a new pod is about to name stays. Existing claims need no
- * template. Call from the client's thread.
+ * review has needed for an hour. A review writes the time on the template before the pod is stored, and the sweep deletes
+ * a template only if the template is unchanged since the sweep read it. So a template that a new pod is about to name stays.
+ * Existing claims need no template. Call from the client's thread.
  */
 #pragma once
 

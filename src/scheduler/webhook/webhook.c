@@ -217,7 +217,7 @@ static int process_ephemeral(struct webhook_work *w)
 	if (is_exempt(w))
 		return 0;
 	int r = find_containers(w);
-	/* The pod's requests were checked when it was made. */
+	/* Ignore errors in the pod's requests: they were checked when the pod was created. */
 	if (r >= 0 && webhook_read_requests(w) < 0)
 		*w->err = (struct error){ 0 };
 	return r >= 0 ? webhook_guard(w, is_ours && (requests_gpu(w) || has_made_claims(w))) : r;

@@ -1,9 +1,9 @@
 /*
  * The mutating webhook, which changes pods that request GPUs before they are stored (kubernetes.io, "AdmissionReview v1"). It
  * completes and checks requests in HAMi's or gpu-manager's names, and sets the scheduler. A pod's settings that would bypass
- * allot's library are treated as the operator configured (enum webhook_guard). A denial says what would be right. With a
- * DeviceClass, requests become ResourceClaims (webhook_claims.c), and the cluster's default scheduler places the pod. No I/O;
- * thread-safe if webhook_terms.quota is.
+ * allot's library are treated as the operator configured (enum webhook_guard). A denial says what would be right. If the
+ * operator names a DeviceClass, requests become ResourceClaims (webhook_claims.c), and the cluster's default scheduler places
+ * the pod. No I/O; thread-safe if webhook_terms.quota is.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ struct webhook_terms {
 	bool needs_both;           /* containers must request both memory and compute */
 	bool needs_estimate;       /* pods must estimate their duration or concurrency */
 	enum webhook_guard environment, mounts, privileged;
-	const char *host_paths; /* list of host paths that `mounts` lets pass */
+	const char *host_paths; /* list of host paths that the guard `mounts` permits */
 	bool guards_others;     /* the guards also apply to pods without GPU requests */
 	const char *images;     /* list of images that containers with GPUs may use */
 	const char *namespaces; /* list of namespaces to ignore, or "none" */

@@ -51,10 +51,10 @@ static bool never(const char *value)
 	return false;
 }
 
-/* Of the rows that fit a name, the first decides. */
+/* The first row that fits a variable's name decides. */
 static const struct variable {
 	const char *name;
-	bool is_prefix; /* the row is for all names that begin so */
+	bool is_prefix; /* the row is for all names that begin with `name` */
 	bool (*matters)(const char *value);
 	bool for_others; /* applies also to containers without a GPU request */
 } variables[] = {
@@ -120,7 +120,9 @@ static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 			  json_pack("{s:s,s:s}", "name", "NVIDIA_VISIBLE_DEVICES", "value", NO_GPU));
 }
 
-/* The variables of an envFrom are in another object, which may change later. So it can't be checked, nor rewritten. */
+/*
+ * The variables of an envFrom are in another object, which may change later. So the webhook can neither check nor rewrite them.
+ */
 static int guard_env_from(struct webhook_work *w, const struct webhook_container *c)
 {
 	const json_t *list = json_object_get(c->object, "envFrom"), *entry;
@@ -186,7 +188,10 @@ static int guard_privileged(struct webhook_work *w, struct webhook_container *c)
 	return r;
 }
 
-/* With these a process reaches nothing outside of its container: container engines give most of them to every container. */
+/*
+ * Harmless capabilities: they give a process no access to anything outside of its container. Container engines give most of
+ * them to every container.
+ */
 static const char *const capabilities[] = {
 	"AUDIT_WRITE", "CHOWN",      "DAC_OVERRIDE", "FOWNER",           "FSETID",
 	"IPC_LOCK",    "KILL",       "MKNOD",        "NET_RAW",          "SETFCAP",

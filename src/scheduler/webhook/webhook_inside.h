@@ -1,7 +1,10 @@
 /*
- * Shared by the webhook's parts: webhook.c (the review), webhook_requests.c (requests), webhook_guard.c and
- * webhook_mounts.c (what bypasses the library), webhook_strip.c (annotations reserved for schedulers), webhook_workload.c (presets, estimates), webhook_claims.c
- * (ResourceClaims), webhook_spec.c (their specs).
+ * Shared by the webhook's parts:
+ *
+ *   webhook.c            the review                 webhook_requests.c   requests
+ *   webhook_guard.c      bypasses of the library    webhook_mounts.c     bypasses by volumes and mounts
+ *   webhook_claims.c     ResourceClaims             webhook_spec.c       the claims' specs
+ *   webhook_workload.c   presets, estimates         webhook_strip.c      annotations reserved for schedulers
  */
 #pragma once
 
@@ -13,7 +16,7 @@
 #include "base/error.h"
 #include "scheduler/webhook/json_patch.h"
 
-/* The names of the webhook's ResourceClaimTemplates begin so. */
+/* Prefix of the names of the webhook's ResourceClaimTemplates. */
 #define WEBHOOK_TEMPLATES "allot-"
 
 struct kube_pod;
@@ -68,13 +71,13 @@ void webhook_strip(struct webhook_work *w);
 
 /* The next five functions return 0; -EACCES: not allowed; -EINVAL: malformed. `err` says what is wrong and what to do. */
 
-/* Reads each container's request into w->container, also after a malformed one. Does not change the pod. */
+/* Reads each container's request into w->container. A malformed request does not stop the reading. Does not change the pod. */
 int webhook_read_requests(struct webhook_work *w);
 /* Completes counts, defaults, units and priority; then checks all requests, also against the namespace's quota. */
 int webhook_complete_requests(struct webhook_work *w);
 /*
- * Checks environment, mounts, privileges and images. In a review of ephemeral containers it checks only these. `is_ours`: the
- * pod requests GPUs from our scheduler.
+ * Checks environment, mounts, privileges and images of all containers; in a review of ephemeral containers, only of these.
+ * `is_ours`: the pod requests GPUs from our scheduler.
  */
 int webhook_guard(struct webhook_work *w, bool is_ours);
 int webhook_guard_mounts(struct webhook_work *w);
@@ -82,8 +85,8 @@ int webhook_guard_mounts(struct webhook_work *w);
 int webhook_apply_workload(struct webhook_work *w);
 
 /*
- * Turns limits into claims, after webhook_complete_requests(). -ENODATA, without text, if claims->needs_sizes was set. A claim
- * has its container's name.
+ * Turns limits into claims, after webhook_complete_requests(). Returns -ENODATA, without a text in `err`, if GPU sizes are
+ * missing; claims->needs_sizes is then set. A claim has its container's name.
  */
 int webhook_make_claims(struct webhook_work *w);
 /* Returns -EINVAL if a ResourceClaim can't express the request; warns of annotations without effect. See webhook_spec.c. */

@@ -10,8 +10,8 @@
 #define PATH_BYTES 256
 
 /*
- * Writes the absolute path without ".", ".." and needless slashes. Returns false if the path is too long, and then compares
- * with nothing. Links on the node are not known here.
+ * Writes the absolute path without ".", ".." and needless slashes. Returns false if the path is too long; do not use *ret then.
+ * Symbolic links are not resolved: they are on the node.
  */
 static bool normalize(const char *path, char ret[PATH_BYTES])
 {
@@ -74,7 +74,7 @@ static const struct {
 	{ "/etc/ld.so.preload", false },
 	{ "/run/allot", false },
 	{ "/var/run/allot", false },
-	/* The names below it are GPUs, which the toolkit may give (accept-nvidia-visible-devices-as-volume-mounts). */
+	/* Mounts below this folder name GPUs, which the toolkit may give (accept-nvidia-visible-devices-as-volume-mounts). */
 	{ "/run/nvidia-container-devices", true },
 	{ "/var/run/nvidia-container-devices", true },
 };

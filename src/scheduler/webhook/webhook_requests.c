@@ -18,8 +18,8 @@
 #define CORES_MAX (VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE)
 
 /*
- * The valid values of a resource. `name`: offset in struct webhook_terms. A value above `max`, of at least 1 MiB, is taken as
- * bytes and converted to units of `byte_unit` bytes (0: never).
+ * The valid values of a resource. `name`: offset of the resource's name in struct webhook_terms. A value above `max` is taken
+ * as bytes, and converted to units of `byte_unit` bytes (byte_unit 0: never).
  */
 static const struct row {
 	size_t name;

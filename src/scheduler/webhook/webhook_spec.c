@@ -33,7 +33,7 @@ struct conversion {
 	const struct request_part *part;
 	struct kube_live live;
 	double limit_pct[LIVE_VALUES_MAX]; /* limits of compute per GPU */
-	/* number of limits: 0; 1 for all GPUs alike; or one for each GPU */
+	/* number of values in limit_pct: 0, 1 (the same for all GPUs), or one per GPU */
 	size_t limits;
 	int priority;
 	bool has_priority;
@@ -271,7 +271,10 @@ static json_t *number(double value)
 	return value == floor(value) ? json_integer((json_int_t)value) : json_real(value);
 }
 
-/* Adds parameters for a request (NULL: all), unless `fields` is empty. Takes ownership of `fields`. */
+/*
+ * Adds `fields` to `config`, as parameters of one request (NULL: of all requests), unless `fields` is empty. Takes ownership of
+ * `fields`.
+ */
 static void add_config(json_t *config, const char *request, json_t *fields)
 {
 	if (json_object_size(fields)) {

@@ -99,7 +99,7 @@ struct CUstream_st {
 	struct sim_capture *capture; /* guarded by sim_capture_lock */
 	/* number that the stream got when it last joined a capture; never reused */
 	uint64_t joining;
-	bool joined; /* all captured work has joined another stream */
+	bool joined; /* another stream waits for all captured work of this stream */
 };
 
 struct CUevent_st {

@@ -64,8 +64,8 @@ static int by_uuid(const char *word, size_t length, const struct listed *l)
 
 /*
  * Returns the device of the next entry of CUDA_VISIBLE_DEVICES, and moves *at past the entry. As in driver 580, strtol reads a
- * number, a UUID may be shortened, and all entries must be of the first one's kind. Returns -1 at an invalid entry, which ends
- * the list.
+ * number, a UUID may be shortened, and all entries must be numbers if the first is one, else UUIDs. Returns -1 at an invalid
+ * entry, which ends the list.
  */
 static int next_visible(const char **at, bool *is_uuid, bool is_first, const struct listed *l)
 {

@@ -217,7 +217,7 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int
 	return NVML_SUCCESS;
 }
 
-/* Returns the number of links in use. With a switch, info.links[] has the GPU's total for each peer. */
+/* Returns the number of links in use. If they go to a switch, each peer's entry of info.links[] is that number. */
 static unsigned int links_of(const struct nvmlDevice_st *d)
 {
 	unsigned int links = 0;
@@ -242,8 +242,8 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 }
 
 /*
- * Checks a link's number. A GPU without NVLink supports no link function. Numbers from links_of() on are valid too: such a link
- * is off, and only calls that ask for its peer fail.
+ * Checks a link's number. A GPU without NVLink supports no link function. Numbers from links_of() to SIM_LINKS - 1 are valid
+ * too: such a link is off, and only calls that ask for its peer fail.
  */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {

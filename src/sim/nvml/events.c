@@ -68,7 +68,10 @@ static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 	};
 }
 
-/* Waits for an event of the set's GPUs. Each event reaches one waiter: if its set lacks the GPU, the event is lost. */
+/*
+ * Waits for an event of the set's GPUs. Each event goes to only one waiting thread, and is lost if that thread's set lacks the
+ * GPU.
+ */
 static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
 {
 	uint64_t until = sim_clock_ns() + timeout_ms * 1000000ull;

@@ -85,7 +85,7 @@ static nvmlReturn_t init(unsigned int flags)
 	nvmlReturn_t r = NVML_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	/* A dead link belongs to the parent of a fork, or its server is gone. */
+	/* The link is dead if its server is gone, or if this process is a forked child and the link was its parent's. */
 	if (users && atomic_load(&nvml_link.dead)) {
 		link_close(&nvml_link);
 		users = 0;

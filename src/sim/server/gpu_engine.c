@@ -361,14 +361,17 @@ void engine_advance(struct engine *e, uint64_t t_ns)
 	}
 }
 
-/* Returns a lower bound on when the work of s up to cum_ns is done. */
+/* Returns the earliest possible time at which stream s has done its work up to cum_ns (struct engine_op). */
 static uint64_t completion_bound(const struct engine *e, const struct engine_stream *s,
 				 uint64_t cum_ns)
 {
 	return e->now_ns + (cum_ns > s->done_ns ? cum_ns - s->done_ns : 0);
 }
 
-/* As completion_bound(), but at least `change` (engine_next_change()), and ENGINE_NEVER while the host must act first. */
+/*
+ * As completion_bound(), but not before `change`, the time of the engine's next change (engine_next_change()). ENGINE_NEVER
+ * while the stream waits for the host.
+ */
 static uint64_t next_completion(const struct engine *e, const struct engine_stream *s,
 				uint64_t cum_ns, uint64_t change)
 {

@@ -118,7 +118,7 @@ struct engine_card {
 	uint64_t slice_ns, gap_ns, switch_ns;
 	struct engine_proc *procs;
 	struct engine_proc *current;
-	struct engine_proc *loaded; /* the process whose work ran last, if it still exists */
+	struct engine_proc *loaded; /* the process whose work ran last; NULL if it is gone */
 	uint32_t runnable_n;
 	uint64_t slice_left_ns;
 	uint64_t gap_left_ns; /* time until the work of `current` goes on */
@@ -169,16 +169,16 @@ void engine_proc_free(struct engine *e, struct engine_proc *proc);
 struct engine_stream *engine_stream_new(struct engine_proc *proc, uint64_t context, uint32_t flags);
 /* Frees the stream when its work is done. The caller must not use the pointer any more. */
 void engine_stream_close(struct engine *e, struct engine_stream *stream);
-/* Drops all work of the stream, gives its notices as failed, and frees the stream. */
+/* Drops all work of the stream, gives the work's notices as failed, and frees the stream. */
 void engine_stream_kill(struct engine *e, struct engine_stream *stream);
-/* Drops all work of all streams, because the card is lost. Gives its notices as failed. */
+/* Drops all work of all streams, because the card is lost. Gives the work's notices as failed. */
 void engine_card_fail(struct engine *e, struct engine_card *card);
 
 /* Advances virtual time to t_ns: everything up to then happens in order. A t_ns before now_ns changes nothing. */
 void engine_advance(struct engine *e, uint64_t t_ns);
 /*
- * Returns the earliest possible time of the next notice, or ENGINE_NEVER. The bound may move, so call again at that time. A
- * stream whose head the host must release counts as never.
+ * Returns the earliest possible time of the next notice, or ENGINE_NEVER. The notice may come later, so call again at that
+ * time. Streams that wait for the host to release their head do not count.
  */
 uint64_t engine_next_notice(const struct engine *e);
 /* As engine_next_notice(), for an event's latest record, and for the next completion of proc's work. */

@@ -16,5 +16,8 @@ struct meter {
 
 /* Adds [from_ns, to_ns) as busy. */
 void meter_add(struct meter *m, uint64_t from_ns, uint64_t to_ns);
-/* Returns how busy a bucket was, in percent; 0 if it is not kept any more. A bucket's number is its start / METER_BUCKET_NS. */
+/*
+ * Returns how busy a bucket was, in percent; 0 for a bucket that is no longer kept. A bucket's number is its start /
+ * METER_BUCKET_NS.
+ */
 uint32_t meter_pct(const struct meter *m, uint64_t bucket);

@@ -390,7 +390,7 @@ static void end(int signal)
 	is_ending = 1;
 }
 
-/* Makes SIGTERM and SIGINT end server_run(). They are blocked elsewhere, so that none comes just before the wait. */
+/* Makes SIGTERM and SIGINT end server_run(). Both are blocked except during the wait, so that none is missed just before it. */
 static void heed_signals(struct server *s)
 {
 	const struct sigaction action = { .sa_handler = end };

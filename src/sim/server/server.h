@@ -139,8 +139,8 @@ struct server {
 /* Listens on path. Returns 0, or -errno with one line in error. */
 int server_open(struct server *server, const char *path, char *error, size_t error_size);
 /*
- * Runs until the last client has been gone for linger_ns, or no client has come in the first 30 s; without such an end if
- * linger_ns is 0. SIGTERM and SIGINT end it, too. Returns 0, or -errno if the loop fails.
+ * Runs until SIGTERM or SIGINT. If linger_ns is not 0, also ends once the last client has been gone for linger_ns, or if no
+ * client comes in the first 30 s. Returns 0, or -errno if the loop fails.
  */
 int server_run(struct server *server);
 void server_close(struct server *server);

@@ -31,7 +31,7 @@ int spec_fail(const struct spec_at *at, const char *format, ...)
 	return -EINVAL;
 }
 
-/* FNV-1a. Two start values give enough bits for distinct, repeatable UUIDs. */
+/* FNV-1a from a given start value. Two fixed start values give the two halves of a UUID, so it is the same in each run. */
 static uint64_t hash(const char *text, uint64_t start)
 {
 	for (; *text; text++)

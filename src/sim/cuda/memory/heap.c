@@ -15,7 +15,10 @@ struct heap {
 	struct sim_region *region;
 	uint32_t free;
 	uint64_t used[SLOTS / 64]; /* one bit per slot */
-	/* At an allocation's first slot: its number of slots (else 0), and the unused bytes of its last slot. */
+	/*
+	 * slots[i]: number of slots of the allocation that begins at slot i, or 0; rest[i]: unused bytes in that allocation's
+	 * last slot
+	 */
 	uint16_t slots[SLOTS];
 	uint16_t rest[SLOTS];
 };

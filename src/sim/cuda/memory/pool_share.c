@@ -67,9 +67,9 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 }
 
 /*
- * Returns an imported pool's hold on the memory `name`, which the first call opens. As on a real H200 (driver 580), NVML counts
- * the memory for no process, and the pool keeps it until the pool is destroyed. Call keep() and open_pointer() with sim.lock
- * held.
+ * Returns an imported pool's entry for the memory `name`; the first call opens that memory. As on a real H200 (driver 580),
+ * NVML counts the memory for no process, and the pool keeps the memory until the pool is destroyed. Call keep() and
+ * open_pointer() with sim.lock held.
  */
 static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 {

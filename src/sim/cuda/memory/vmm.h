@@ -20,7 +20,7 @@ struct vmm {
 	uint64_t bytes;
 	uint32_t block;      /* the memory at the server; 0 for host memory and multicast objects */
 	void *bytes_at;      /* host memory with the contents; NULL if they are not kept */
-	uint32_t refs, maps; /* a binding counts as a mapping */
+	uint32_t refs, maps; /* maps: number of mappings, and of bindings to multicast objects */
 	bool is_multicast;
 	uint32_t devices; /* of a multicast object; bit i: device i */
 	struct binding *bindings;

@@ -117,7 +117,7 @@ bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
 	return mine;
 }
 
-/* Marks the stream in which the event was captured as joined, unless it is gone. */
+/* Marks as joined the stream in which the event was captured. Does nothing if that stream is gone. */
 static void mark_joined(const struct sim_capture *c, CUevent event)
 {
 	for (int i = 0; i < c->members_n; i++)
