@@ -96,7 +96,7 @@ static double weight_factor(const struct swap_schedule *r, const struct swap_sch
 
 uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes)
 {
-	/* The change of tenants moves this tenant's memory out and the other tenant's need_bytes in. */
+	/* When the turn ends, this tenant's memory moves out, and need_bytes of the other tenant move in. */
 	uint64_t ns = swap_schedule_stay_ns(r, swap_schedule_movable_bytes(&r->tenant[tenant]) +
 						       need_bytes);
 	return (uint64_t)((double)ns * weight_factor(r, &r->tenant[tenant]));

@@ -155,8 +155,8 @@ void extender_gang_filter(struct model *m, const struct extender_call *call, jso
 	    !member->pod->request)
 		return;
 	/*
-	 * answer() expects the pod to be charged, and suspends charges itself. So undo, during answer(), the suspension by
-	 * extender_call_begin().
+	 * answer() expects the pod to be charged, and suspends charges itself. So the suspension by extender_call_begin() is
+	 * undone during answer().
 	 */
 	model_restore_charge(member->pod);
 	answer(m, member, names, ret);

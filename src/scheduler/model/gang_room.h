@@ -1,8 +1,8 @@
 /*
  * Finds room for all pods of a gang (pod_gang.h), one after the other. Each pod takes the node that its policy ranks first,
  * among the nodes of its last filter call (or, without one, of the current call), and the cards that bind would assign. During
- * the search, the reservations of pods that are not being bound yet are not charged. The asker is the pod of the current filter
- * or preempt call. Call from the model's thread only.
+ * the search, of the gang's reservations only those of pods being bound stay charged. The asker is the pod of the current
+ * filter or preempt call. Call from the model's thread only.
  */
 #pragma once
 
