@@ -154,6 +154,8 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	struct claim *claim;
 	struct key key;
 	int r = read_key(request, &key, &wanted.tenant, err);
+	if (r >= 0)
+		r = session_check_tenants(session, err);
 	if (r < 0)
 		return r;
 	/* Fail if the name is in use: a person chose it, so the daemon must not choose another name instead. */

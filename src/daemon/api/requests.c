@@ -259,7 +259,9 @@ static int create(struct session *session, const json_t *request, json_t *reply,
 {
 	struct tenant_terms terms;
 	struct tenant *tenant;
-	int r = read_terms(session, request, &terms, err);
+	int r = session_check_tenants(session, err);
+	if (r >= 0)
+		r = read_terms(session, request, &terms, err);
 	if (r < 0)
 		return r;
 	r = tenant_new(session->node, &terms, &tenant, err);

@@ -46,6 +46,22 @@ void session_end(struct session *session)
 	session->held_count = 0;
 }
 
+int session_check_tenants(const struct session *session, struct error *err)
+{
+	const struct tenant *t;
+	unsigned count = 0;
+	if (session->is_admin || session->node->is_private)
+		return 0;
+	TAILQ_FOREACH(t, &session->node->tenants, link)
+		count += t->terms.uid == session->uid;
+	return count < SESSION_USER_TENANTS
+		       ? 0
+		       : error_set(err, EDQUOT,
+				   "uid %u has %u tenants, the most that one user may have: end one "
+				   "first (allot ps lists them)",
+				   (unsigned)session->uid, count);
+}
+
 int session_find_own(struct session *session, const json_t *request, const char *key,
 		     struct tenant **ret, struct error *err)
 {

@@ -42,6 +42,13 @@ void session_drop(struct session *session);
 /* Makes the caller hold the tenant, unless the caller does so already. Returns -ENOSPC if the caller holds too many tenants. */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
 
+/*
+ * Returns -EDQUOT if the caller's user has SESSION_USER_TENANTS tenants already. They can then fill at most a quarter of a
+ * GPU's places. Applies to users of a system daemon, except root and members of group allot.
+ */
+#define SESSION_USER_TENANTS 64
+int session_check_tenants(const struct session *session, struct error *err);
+
 /* Finds the tenant that the member `key` names. Returns -EPERM if the caller may not change it. */
 int session_find_own(struct session *session, const json_t *request, const char *key,
 		     struct tenant **ret, struct error *err);

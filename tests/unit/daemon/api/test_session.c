@@ -336,6 +336,30 @@ static void test_others_tenants(void **state)
 	ok(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"a\"}");
 }
 
+/* One user must not take all places of a GPU. Root and private daemons have no such limit. */
+static void test_tenants_of_one_user(void **state)
+{
+	struct fixture *f = *state;
+	f->node->is_private = false;
+	f->session.is_admin = false;
+	f->session.uid = 12345;
+	for (unsigned i = 0; i < SESSION_USER_TENANTS; i++) {
+		char request[100];
+		snprintf(request, sizeof(request), CREATE("\"name\":\"a%u\""), i);
+		ok(f, request);
+	}
+	fixture_refused(f, CREATE("\"name\":\"more\""), EDQUOT, "the most that one user may have");
+	fixture_refused(f, "{\"version\":1,\"op\":\"claim\",\"name\":\"more\"}", EDQUOT, "the most");
+	f->session.uid = 23456;
+	ok(f, CREATE("\"name\":\"another-user\""));
+	f->session.uid = 12345;
+	ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"a0\"}");
+	ok(f, CREATE("\"name\":\"after-removal\""));
+	f->session.is_admin = true;
+	ok(f, CREATE("\"name\":\"of-an-administrator\""));
+	f->node->is_private = true;
+}
+
 static void test_hold(void **state)
 {
 	struct fixture *f = *state;
@@ -502,6 +526,7 @@ int main(void)
 		test(test_pause),
 		test(test_a_poll_of_a_reversed_move),
 		test(test_others_tenants),
+		test(test_tenants_of_one_user),
 		test(test_hold),
 		test(test_held_tenant_is_removed),
 		test(test_a_removed_tenant_ends_with_its_processes),
