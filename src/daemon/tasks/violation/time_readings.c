@@ -180,15 +180,6 @@ static void add_samples(struct reading *reading, struct violations *violations,
 	}
 }
 
-/* Returns true if every tenant that works has a sample. */
-static bool is_complete(const struct reading *reading)
-{
-	for (unsigned i = 0; i < reading->count; i++)
-		if (!reading->claimant[i].has_sample && reading->claimant[i].peak > TIME_SLACK)
-			return false;
-	return true;
-}
-
 /* Returns the share of the card's time that neither charges nor samples explain; without `with_samples`, nor charges alone. */
 static double unexplained(const struct reading *reading, bool with_samples)
 {
@@ -200,12 +191,22 @@ static double unexplained(const struct reading *reading, bool with_samples)
 	return time_unexplained(reading->busy, sum);
 }
 
+/*
+ * Reduces samples to what is certain. Tenants without a sample may have been charged for work that others did: if the driver
+ * leaves out processes, or if these tenants only claim to work. So their charge is subtracted, except where a sample shows time
+ * that no charge explains.
+ */
 static void bound_samples(struct reading *reading)
 {
-	double rest = unexplained(reading, false);
+	double rest = unexplained(reading, false), unlisted = 0;
+	for (unsigned i = 0; i < reading->count; i++)
+		if (!reading->claimant[i].has_sample)
+			unlisted += reading->claimant[i].peak;
 	for (unsigned i = 0; i < reading->count; i++) {
 		struct claimant *k = &reading->claimant[i];
-		k->measured = k->measured < k->peak + rest ? k->measured : k->peak + rest;
+		double certain = k->measured - unlisted;
+		double uncharged = k->measured < k->peak + rest ? k->measured : k->peak + rest;
+		k->measured = certain > uncharged ? certain : uncharged;
 	}
 }
 
@@ -267,8 +268,7 @@ static void compare_card(struct time_readings *l, unsigned card, uint64_t passed
 	if (!c->is_known || !find_claimants(node, &reading))
 		return;
 	add_samples(&reading, node->violations, c);
-	if (!is_complete(&reading))
-		bound_samples(&reading);
+	bound_samples(&reading);
 	assign_rest(node, &reading);
 	judge(node, &reading);
 }
