@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from held import SIM, compile_c
-from machines import wait_until
+from held import PROGRAMS, SIM, compile_c, link_with_driver
+from machines import ROOT, wait_until
 from servers import start_servers
 from test_violations import log_of
 
@@ -74,4 +74,17 @@ def test_honest_tenants_of_all_kinds_are_not_accused(machine, tmp_path):
                  (40, 100, ()), (20, 20, ("--blocks", 132)), (10, 10, ("--burst", 5)), (10, 100, ("--burst", 50))])]
     for load in loads:
         assert load.wait(timeout=120) == 0, load.stderr.read()
+    assert FOUND not in log_of(machine)
+
+
+@pytest.mark.alone  # shares
+def test_neighbours_that_claim_to_work_accuse_nobody(machine, tmp_path):
+    """The charge for an honest tenant's work is divided among it and the liars, so it uses more than it is charged for."""
+    start_servers(machine, tmp_path, "on_violation = end\n")
+    program = compile_c(tmp_path / "liar", f"-I{PROGRAMS}", f"-I{ROOT}/src", PROGRAM.with_name("liar.c"), *link_with_driver())
+    honest = machine.start("--name", "honest", "--cores", 10, "--cores-limit", 10, "--", *machine.load("--seconds", 15))
+    for i in range(4):
+        liar = machine.start("--name", f"liar{i}", "--cores", 1, "--cores-limit", 1, "--", program, 60)
+        assert liar.stdout.readline() == "begun\n", liar.stderr.read()
+    assert honest.wait(timeout=120) == 0, honest.stderr.read()
     assert FOUND not in log_of(machine)

@@ -54,8 +54,8 @@ double window_peak_pct(const struct window *w, uint64_t now_ns, uint64_t value_n
 		uint64_t begin_ns = w->sample[i].at_ns;
 		/* Samples from before a gap show no recent work; the newest one shows what happened in the gap. */
 		bool is_old = now_ns - begin_ns > reach_ns && back > 0;
-		bool is_short = !has_end && back > 0 &&
-				end_ns - begin_ns < (WINDOW_PEAK_STEPS - 1) * w->step_ns;
+		bool is_short = !has_end && w->count > WINDOW_PEAK_STEPS &&
+				end_ns - begin_ns < (WINDOW_PEAK_STEPS - 1) * w->step_ns * 9 / 10;
 		if (is_old || is_short || end_ns <= begin_ns)
 			continue;
 		double pct = 100.0 * (double)(end_value_ns - w->sample[i].value_ns) /

@@ -17,8 +17,9 @@
 
 /* share of a GPU's time by which a sample may exceed the charge: the sample's error, and time that is charged to nobody */
 #define TIME_SLACK 0.1
-#define TIME_LONGEST_NS UINT64_C(2000000000) /* a longer interval between readings counts as this */
-#define TIME_UNPAID_NS UINT64_C(500000000)   /* unpaid time from which a tenant is in violation */
+/* A longer interval between readings counts as this, so one reading alone never shows a violation. */
+#define TIME_LONGEST_NS UINT64_C(500000000)
+#define TIME_UNPAID_NS UINT64_C(500000000) /* unpaid time from which a tenant is in violation */
 
 struct time_reading {
 	uint64_t passed_ns; /* since the last reading */

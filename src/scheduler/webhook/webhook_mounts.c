@@ -7,7 +7,7 @@
 #include "scheduler/webhook/webhook_guard.h"
 #include "scheduler/webhook/webhook_inside.h"
 
-#define PATH_BYTES 256
+#define PATH_BYTES 4096 /* PATH_MAX: nothing can be mounted at a longer path */
 
 /*
  * Writes the absolute path without ".", ".." and needless slashes. Returns false if the path is too long; do not use *ret then.

@@ -53,6 +53,8 @@ struct violations {
 	unsigned count;
 	/* this process is in the machine's pid namespace, so the driver's pids are valid here */
 	bool is_host;
+	/* the same, or the last census of all cards listed tenants' processes by pids that are valid here */
+	bool are_pids_ours;
 	bool is_failure_logged;
 	bool is_unread_logged;     /* a failure of suspects_get() is logged */
 	struct loop_source *timer; /* for offenders that were told to end and still run */

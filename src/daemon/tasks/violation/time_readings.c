@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "daemon/space/space_groups.h"
+#include "daemon/state/join/adopt.h"
 #include "daemon/state/tenant.h"
 #include "daemon/tasks/violation/violations.h"
 #include "daemon/util/worker.h"
@@ -18,8 +19,11 @@
 /* The time between two readings is random, from READING_LEAST_NS to three times that. */
 #define READING_LEAST_NS (250 * NSEC_PER_MSEC)
 #define READING_PROCESSES_MOST 256
-/* A sample that is this much older than the newest one is of an earlier sampling period. */
-#define SAMPLE_OLD_US UINT64_C(300000)
+/* A sample that is this much older than the newest one is of an earlier sampling period: these last at least 167 ms. */
+#define SAMPLE_OLD_US UINT64_C(150000)
+#define SAMPLE_VALID_NS NSEC_PER_SEC /* without a newer sample for so long, samples do not count */
+/* The peak is of the second before the comparison, so it says nothing about a reading that is older than this. */
+#define READING_LATE_NS (200 * NSEC_PER_MSEC)
 
 struct reading_card {
 	bool is_known; /* `busy` and `use` are valid */
@@ -27,6 +31,11 @@ struct reading_card {
 	size_t use_count;
 	struct gpu_use use[READING_PROCESSES_MOST];
 	uint64_t newest_us; /* stamp of the newest sample, on the driver's clock */
+	uint64_t used_ns;   /* when each process's use was last read; 0: never */
+	uint64_t advanced_ns; /* when newest_us was last seen to grow; 0: it is not known whether it still grows */
+	bool are_processes_known;
+	size_t process_count;
+	struct gpu_process process[READING_PROCESSES_MOST];
 };
 
 struct time_readings {
@@ -37,17 +46,41 @@ struct time_readings {
 	int ready_fd;   /* eventfd that the thread increments when a reading is complete */
 	struct loop_source *source;
 	uint64_t compared_ns; /* when the main thread compared the last reading; 0: none */
-	/* belongs to the thread while is_taken, else to the main thread */
+	/* These belong to the thread while is_taken, else to the main thread. */
+	uint64_t read_ns; /* when the reading began */
 	struct reading_card card[NODE_MAX_CARDS];
 };
 
 /* ---- the thread ---- */
 
+/* Leaves out samples of earlier sampling periods. */
+static void drop_old_samples(struct reading_card *c, uint64_t now_ns)
+{
+	uint64_t newest_us = c->newest_us;
+	/* After a rest, the age of the first samples is not known. */
+	bool is_first = !c->used_ns || now_ns - c->used_ns > SAMPLE_VALID_NS;
+	size_t count = c->use_count < READING_PROCESSES_MOST ? c->use_count : READING_PROCESSES_MOST;
+	for (size_t i = 0; i < count; i++)
+		if (c->use[i].stamp_us > newest_us)
+			newest_us = c->use[i].stamp_us;
+	if (is_first || newest_us != c->newest_us)
+		c->advanced_ns = is_first ? 0 : now_ns;
+	c->newest_us = newest_us;
+	c->used_ns = now_ns;
+	c->use_count = 0;
+	if (!c->advanced_ns || now_ns - c->advanced_ns > SAMPLE_VALID_NS)
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (newest_us - c->use[i].stamp_us <= SAMPLE_OLD_US)
+			c->use[c->use_count++] = c->use[i];
+}
+
 static void read_card(struct node *node, unsigned index, struct reading_card *c)
 {
 	const struct gpu_backend *backend = node->backend;
 	struct error err = { 0 };
-	c->use_count = 0;
+	c->use_count = c->process_count = 0;
+	c->are_processes_known = false;
 	c->is_known = backend->busy && backend->use &&
 		      backend->busy(node->gpu, index, &c->busy, &err) >= 0;
 	/* Reading each process's use takes over a millisecond: not for a card that rests. */
@@ -58,14 +91,11 @@ static void read_card(struct node *node, unsigned index, struct reading_card *c)
 				   &c->use_count, &err) >= 0;
 	if (!c->is_known)
 		return;
-	for (size_t i = 0; i < c->use_count; i++)
-		if (c->use[i].stamp_us > c->newest_us)
-			c->newest_us = c->use[i].stamp_us;
-	size_t kept = 0;
-	for (size_t i = 0; i < c->use_count && i < READING_PROCESSES_MOST; i++)
-		if (c->newest_us - c->use[i].stamp_us <= SAMPLE_OLD_US)
-			c->use[kept++] = c->use[i];
-	c->use_count = kept;
+	drop_old_samples(c, clock_now_ns());
+	c->are_processes_known = backend->processes(node->gpu, index, c->process,
+						    READING_PROCESSES_MOST, &c->process_count,
+						    &err) >= 0 &&
+				 c->process_count <= READING_PROCESSES_MOST;
 }
 
 static uint64_t random_interval_ns(void)
@@ -95,11 +125,16 @@ static void *run(void *data)
 			continue;
 		l->is_taken = false;
 		pthread_mutex_unlock(&l->worker.lock);
-		for (unsigned i = 0; i < l->node->card_count; i++)
+		bool is_any = false;
+		l->read_ns = clock_now_ns();
+		for (unsigned i = 0; i < l->node->card_count; i++) {
 			read_card(l->node, i, &l->card[i]);
-		ssize_t n = write(l->ready_fd, &one, sizeof(one));
+			is_any |= l->card[i].is_known;
+		}
+		ssize_t n = is_any ? write(l->ready_fd, &one, sizeof(one)) : 0;
 		(void)n; /* the counter cannot overflow: one reading at a time */
 		pthread_mutex_lock(&l->worker.lock);
+		l->is_taken |= !is_any;
 	}
 	pthread_mutex_unlock(&l->worker.lock);
 	return NULL;
@@ -135,7 +170,8 @@ static bool find_claimants(const struct node *node, struct reading *reading)
 		for (unsigned d = 0; d < t->terms.device_count; d++) {
 			if (t->terms.device[d].card->index != reading->card || !t->device[d].lessee)
 				continue;
-			if (t->space)
+			/* After a restart, processes work for the previous daemon's account until they register again. */
+			if (t->space || t->adopting)
 				return false;
 			if (reading->count == ARBITER_MAX_TENANTS)
 				return false;
@@ -155,6 +191,8 @@ static struct claimant *claimant_of(struct reading *reading, struct violations *
 			owner = reading->claimant[i].tenant;
 	if (!owner)
 		owner = violations_owner_of(violations, pid);
+	if (owner && adopt_is_expected(owner, pid))
+		return NULL;
 	for (unsigned i = 0; owner && i < reading->count; i++)
 		if (reading->claimant[i].tenant == owner)
 			return &reading->claimant[i];
@@ -192,16 +230,19 @@ static double unexplained(const struct reading *reading, bool with_samples)
 }
 
 /*
- * Reduces samples to what is certain. Tenants without a sample may have been charged for work that others did: if the driver
- * leaves out processes, or if these tenants only claim to work. So their charge is subtracted, except where a sample shows time
- * that no charge explains.
+ * Reduces samples to what is certain. Tenants with no sample or a tiny one may have been charged for work that others did: if
+ * the driver leaves out processes, or if these tenants only claim to work. So their charge is subtracted, except where a sample
+ * shows time that no charge explains.
  */
 static void bound_samples(struct reading *reading)
 {
 	double rest = unexplained(reading, false), unlisted = 0;
-	for (unsigned i = 0; i < reading->count; i++)
-		if (!reading->claimant[i].has_sample)
-			unlisted += reading->claimant[i].peak;
+	for (unsigned i = 0; i < reading->count; i++) {
+		const struct claimant *k = &reading->claimant[i];
+		/* A tiny sample does not show that the charge was for the tenant's own work. */
+		if (k->measured <= TIME_SLACK && k->peak > k->measured)
+			unlisted += k->peak - k->measured;
+	}
 	for (unsigned i = 0; i < reading->count; i++) {
 		struct claimant *k = &reading->claimant[i];
 		double certain = k->measured - unlisted;
@@ -210,24 +251,36 @@ static void bound_samples(struct reading *reading)
 	}
 }
 
-/* Gives time that nothing explains to the only tenant that can have used it without a sample, if there is only one. */
-static void assign_rest(const struct node *node, struct reading *reading)
+static bool has_sample_of(const struct reading_card *c, int pid)
+{
+	for (size_t i = 0; i < c->use_count; i++)
+		if (c->use[i].pid == pid)
+			return true;
+	return false;
+}
+
+/* Gives time that nothing explains to the tenant of all listed processes without a sample, if they are of one tenant. */
+static void assign_rest(struct reading *reading, struct violations *violations,
+			const struct reading_card *c)
 {
 	double rest = unexplained(reading, true);
 	struct claimant *only = NULL;
-	const struct card *card = &node->card[reading->card];
-	if (!(rest > 0) || reading->foreign > 0 || !node->foreign_known || card->foreign_bytes)
+	int pid = 0;
+	if (!(rest > 0) || reading->foreign > 0 || !c->are_processes_known)
 		return;
-	for (unsigned i = 0; i < reading->count; i++) {
-		struct claimant *k = &reading->claimant[i];
-		if (k->has_sample || !k->tenant->process_count)
+	for (size_t i = 0; i < c->process_count; i++) {
+		if (has_sample_of(c, c->process[i].pid))
 			continue;
-		if (only)
+		struct claimant *k = claimant_of(reading, violations, c->process[i].pid);
+		if (!k || (only && only != k))
 			return;
+		pid = only ? 0 : c->process[i].pid;
 		only = k;
 	}
-	if (only)
-		only->measured = only->peak + rest;
+	if (!only)
+		return;
+	only->measured = (only->measured > only->peak ? only->measured : only->peak) + rest;
+	only->pid = pid; /* 0: several candidates */
 }
 
 /* Returns the pid of the tenant's process that holds most of the card's memory; 0: none. */
@@ -269,7 +322,7 @@ static void compare_card(struct time_readings *l, unsigned card, uint64_t passed
 		return;
 	add_samples(&reading, node->violations, c);
 	bound_samples(&reading);
-	assign_rest(node, &reading);
+	assign_rest(&reading, node->violations, c);
 	judge(node, &reading);
 }
 
@@ -279,7 +332,8 @@ static void reading_ready(void *data, uint32_t events)
 	uint64_t count, now_ns = clock_now_ns();
 	if (read(l->ready_fd, &count, sizeof(count)) < 0)
 		return;
-	for (unsigned i = 0; l->compared_ns && i < l->node->card_count; i++)
+	bool is_late = now_ns - l->read_ns > READING_LATE_NS;
+	for (unsigned i = 0; l->compared_ns && !is_late && i < l->node->card_count; i++)
 		compare_card(l, i, now_ns - l->compared_ns);
 	l->compared_ns = now_ns;
 	pthread_mutex_lock(&l->worker.lock);

@@ -123,7 +123,7 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 void violations_note_time(struct violations *v, struct tenant *t, int pid, unsigned card,
 			  double measured, double charged)
 {
-	struct suspect *s = v ? suspects_get(v, pid) : NULL;
+	struct suspect *s = v && v->are_pids_ours ? suspects_get(v, pid) : NULL;
 	if (!s || s->is_offender || s->is_ours || !ensure_watched(s, t))
 		return;
 	become_offender(s, t, VIOLATION_OVER_TIME, NULL);
@@ -212,8 +212,12 @@ static struct tenant *find_owner(struct suspect *s)
 
 struct tenant *violations_owner_of(struct violations *v, int pid)
 {
-	struct suspect *s = v && v->is_host ? suspects_get(v, pid) : NULL;
-	return s && !s->is_ours ? find_owner(s) : NULL;
+	struct suspect *s = v && v->are_pids_ours ? suspects_get(v, pid) : NULL;
+	if (!s || s->is_ours)
+		return NULL;
+	/* Each census checks the signs of a known owner again. */
+	const char *known = s->is_offender ? s->tenant : s->owner;
+	return known[0] ? node_find_tenant(v->node, known) : find_owner(s);
 }
 
 static void check_suspect(struct suspect *s, bool is_sound, uint64_t now_ns)
@@ -266,6 +270,7 @@ void violations_census(struct violations *v, const struct census_card *cards)
 		for (size_t k = 0; k < cards[i].process_count; k++)
 			note_seen(v, &cards[i].process[k]);
 	}
+	v->are_pids_ours = v->is_host || is_whole;
 	for (s = TAILQ_FIRST(&v->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		forgive_registered(s);
@@ -384,6 +389,7 @@ int violations_start(struct node *node, struct violations **ret, struct error *e
 		return error_set_errno(err, ENOMEM, "violations");
 	v->node = node;
 	v->is_host = is_host_namespace();
+	v->are_pids_ours = v->is_host;
 	TAILQ_INIT(&v->list);
 	int r = loop_add_timer(node->loop, timer_due, v, &v->timer);
 	if (r < 0) {
@@ -392,7 +398,7 @@ int violations_start(struct node *node, struct violations **ret, struct error *e
 	}
 	unsigned left = stopped_list_continue(node->run_dir);
 	if (left)
-		log_warning("%u processes that the previous daemon left stopped were continued",
+		log_warning("allotd continued %u processes that the previous daemon had stopped",
 			    left);
 	*ret = v;
 	return 0;

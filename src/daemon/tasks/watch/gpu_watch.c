@@ -115,7 +115,7 @@ static bool note_task(struct gpu_watch *w, int pid)
 	for (unsigned i = 0; t->container && i < w->tasks->card_count; i++)
 		t->card[i].frozen_ns = freezer_frozen_ns(t->container, t->begun_ns);
 	node_save_use_soon(w->node);
-	log_debug("GPU task: process %d (%s)%s%s", pid, t->name,
+	log_debug("GPU task: process %d (%s)%s%s uses a GPU", pid, t->name,
 		  t->container_id[0] ? " of container " : "", t->container_id);
 	if (t->container)
 		freezer_task_begun(w->freezer, t, gpu_watch_cards(w, pid), !w->has_read);
@@ -305,9 +305,9 @@ static void start_openings(struct gpu_watch *w)
 			    "may hold GPU memory before allotd notices the container: %s",
 			    err.text);
 	else if (!open_events_has_connector(w->open_events))
-		log_info("the kernel's process connector can't be used (it needs the host's "
-			 "network namespace): containers with device nodes of their own are "
-			 "looked for once a second");
+		log_info("the kernel's process connector can't be used (it needs CAP_NET_ADMIN and "
+			 "the host's network and pid namespaces). So allotd scans all processes once a "
+			 "second, to find containers that have their own device nodes for GPUs");
 }
 
 /* Takes over the previous daemon's records of tasks, so that running tasks do not count as new. */
