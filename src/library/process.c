@@ -59,8 +59,8 @@ static struct retired {
 	struct region_report *report;
 } previous;
 /*
- * Mappings of the files of daemons before the previous one. When there are RETIRED_MAX, the oldest is unmapped. A call that
- * began under such a daemon may still access them, so pages of zeros, which take no memory, replace the files.
+ * Mappings from daemons before the previous one. A call that began under such a daemon may still access these addresses. So
+ * pages of zeros, which take no memory, are mapped there instead of the files. Beyond RETIRED_MAX, the oldest is unmapped.
  */
 #define RETIRED_MAX 64
 static struct retired retired[RETIRED_MAX];

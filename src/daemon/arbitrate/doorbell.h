@@ -75,8 +75,8 @@ bool doorbell_list_add(struct doorbell_list *list, const struct doorbell *b);
 /* Returns true if the kernel can wait on several words (Linux 5.16). If not, tenants must be polled. */
 bool doorbell_is_supported(void);
 /*
- * Sleeps until the deadline (CLOCK_MONOTONIC), a doorbell of the list rings, or *own differs from own_value. May return early.
- * Returns true if the deadline has passed.
+ * Sleeps until the deadline (CLOCK_MONOTONIC) has passed, a doorbell of the list rings, or *own differs from own_value. May
+ * return early. Returns true if the deadline has passed.
  */
 bool doorbell_wait(const struct doorbell_list *list, const _Atomic uint32_t *own,
 		   uint32_t own_value, uint64_t deadline_ns);

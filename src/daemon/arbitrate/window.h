@@ -1,10 +1,9 @@
 /*
- * A sliding average of a growing counter of nanoseconds: its growth during the last `span`, in
- * percent of that span. A ring buffer of samples, one per step. No I/O, no clock of its own.
- * Not thread safe.
+ * A sliding average of a growing counter of nanoseconds: its growth during the last `span`, in percent of that span. Keeps one
+ * sample per step in a ring buffer. No I/O, no clock of its own. Not thread safe.
  *
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
- *              oldest               newest      pct = (value now - value at now - span) / span
+ *              oldest               newest      pct = 100 * (value(now) - value(now - span)) / span
  */
 #pragma once
 

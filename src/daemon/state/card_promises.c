@@ -28,8 +28,8 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 }
 
 /*
- * `p` sums the needs of all containers. But containers of a pod that never run at the same time need only as much as the
- * largest of them. Subtracts from `p` what the smaller ones count. If out of memory, subtracts nothing.
+ * `p` sums the needs of all containers, but some containers of a pod never run at the same time. Subtracts from `p` the
+ * difference between this sum and the most that the pods need at any one time. If out of memory, subtracts nothing.
  */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)
@@ -111,7 +111,7 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 	return p;
 }
 
-/* Returns the sum of this user, which is added with 0 if it is new. */
+/* Returns a pointer to the user's sum. If the user has none yet, adds the user with a sum of 0. */
 static double *user_sum(double *sums, uid_t *uids, size_t *count, uid_t uid)
 {
 	size_t i = 0;

@@ -132,8 +132,9 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 {
 	if (request->chosen)
 		return error_set(err, EINVAL,
-				 "two schedulers chose GPUs, one of them in annotations " VCUDA_INDEX
-				 "*: let only one of them schedule this pod");
+				 "two schedulers chose GPUs for this pod, and one of the schedulers "
+				 "wrote annotations " VCUDA_INDEX
+				 "*: let only one scheduler serve this pod");
 	if (count > VCUDA_MAX_CARDS)
 		return error_set(err, EINVAL, "%zu GPU shares: must be at most %d", count,
 				 VCUDA_MAX_CARDS);

@@ -102,11 +102,11 @@ static int fail_no_match(const struct vcuda_query *q, const struct candidate *ot
 	if (!other->choice.pod)
 		return error_set(
 			err, EAGAIN,
-			"the kubelet asks for GPUs, but no pod that waits to start on node %s "
+			"the kubelet asks for GPUs, but no container that waits for GPUs on node %s "
 			"requests %u %s%s",
 			q->node, q->count, q->names->cores,
 			q->has_open
-				? " together with the memory of the kubelet's previous Allocate call"
+				? ": the kubelet's previous call was for the same container's memory"
 				: "");
 	return error_set(
 		err, EAGAIN,

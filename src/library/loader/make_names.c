@@ -171,7 +171,7 @@ static void print_forms(size_t passed)
 	       "static const struct names_form {\n"
 	       "\tuint16_t since; /* version / 10 */\n"
 	       "\tuint16_t text;  /* in names_text */\n"
-	       "\tint16_t row;    /* in driver_table.h; if negative, -1 - the number of a forward */\n"
+	       "\tint16_t row;    /* index in driver_table.h; forward number n has the value -1 - n */\n"
 	       "\tuint32_t gnu_hash;\n"
 	       "} names_forms[] = {\n");
 	for (size_t i = 0; i < forms_count; i++) {

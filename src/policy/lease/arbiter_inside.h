@@ -158,9 +158,9 @@ struct tenant {
 
 	struct patience patience; /* how long its lease is kept while it is idle */
 	struct steps steps;
-	/* mean time from a lease's begin until its thread was ahead of the GPU, less RAMP_SEEN_NS (quantum.c) */
+	/* mean over its leases: busy time before its program was first ahead of the GPU, less RAMP_SEEN_NS (quantum.c) */
 	double ramp_ns;
-	/* mean time per lease in which its thread was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
+	/* mean over its leases: busy time in which its program was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
 	double behind_ns;
 	/* means over its leases: how often its program waited, and the charge */
 	double lease_waits, lease_ns;

@@ -130,7 +130,10 @@ struct arbiter_observation {
 	/* tokens paid under LEASE_PACED (monotonic); in a space group, a token is 1 ns of predicted work */
 	uint64_t spent;
 	uint64_t work_ns; /* space group: predicted work that was paid for (monotonic) */
-	/* space group: the part of work_ns from kernels with fewer than three timings while no other tenant ran (monotonic) */
+	/*
+	 * Space group: the part of work_ns for kernels that were timed fewer than three times without another tenant's work on
+	 * the device (monotonic). The predicted length of these kernels is a guess or an upper bound.
+	 */
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
 	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */

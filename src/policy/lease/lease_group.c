@@ -177,8 +177,8 @@ static bool has_worked(const struct tenant *t)
 
 /*
  * Returns the charge for busy_ns, the time with work in flight. A member that can use only a part of the SMs pays that part of
- * busy_ns. A member that can use all SMs pays busy_ns if no other member worked; otherwise it pays its counted work or, if the
- * library counted none or its speed is unknown, an equal part of busy_ns.
+ * busy_ns. A member that can use all SMs pays busy_ns if no other member worked. Otherwise it pays its counted work or, if the
+ * library counted no work or the member's speed is unknown, an equal part of busy_ns.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {

@@ -79,10 +79,9 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 }
 
 /*
- * Returns the time until the holder's work must be polled, apart from the end of its turn. The GPU is busy until the in-flight
- * work ends, so half of that work may pass until the next poll, which charges the holder. If others wait and all tenants ring
- * their doorbells, polls are needed only when the charge begins (start_grace_ns), when `other` may take the lease, and when the
- * holder counts as idle.
+ * Returns the time until the next poll of the holder's work: usually the time that half of the in-flight work takes. If others
+ * wait, the lease is not urgent, and doorbells suffice (arbiter_must_poll()), the time is poll_rung_ns. It is less if, before
+ * that, the charge begins, `other` may take the lease, or the holder counts as idle.
  */
 static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, int other)
 {

@@ -50,8 +50,8 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * Learns from the last holder's lease for how long its thread was behind the GPU and how often its program waits, and sets
- * has_long_slices. (activate() also clears has_long_slices, after an absence.)
+ * Updates two means with the last holder's lease: the time in which its thread was not ahead of the GPU, and the number of its
+ * program's waits. Sets or clears has_long_slices by them. (After an absence, activate() clears has_long_slices.)
  */
 static void choose_slices(const struct arbiter *a, struct tenant *t)
 {

@@ -287,7 +287,7 @@ static void remove_pods_of_candidates(struct gang_search *s, struct removal *l)
 	size_t k;
 	for (size_t i = 0; i < s->count; i++) {
 		const json_t *names = candidates_of(s, i);
-		/* The pods of a gang mostly share one list of nodes, whose pods are removed already. */
+		/* Most members share one list of nodes: the pods on these nodes were removed for an earlier member. */
 		if (names == last)
 			continue;
 		json_array_foreach(names, k, name)

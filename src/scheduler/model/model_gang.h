@@ -55,7 +55,10 @@ static inline const char *gang_name(const struct gang *gang)
 	return gang->text + gang->name_at;
 }
 
-/* Adds the pod to the gang that it names, or records in `gang_error` what is malformed. Returns 0 or -ENOMEM. */
+/*
+ * Adds the pod to the gang that its annotations name. If they name none, removes the pod from its gang. `gang_error` says what
+ * is malformed in the annotations (code 0: nothing); its text is kept in the member. Returns 0 or -ENOMEM.
+ */
 int model_gang_join(struct model *model, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_annotations *annotations, const struct error *gang_error,
 		    struct error *err);

@@ -76,8 +76,8 @@ struct model_pod {
 	char *request_error;         /* why the request is malformed; NULL if valid */
 	uint64_t annotations_digest; /* digest of the annotations behind `annotated` */
 	/*
-	 * the model's `capacity_epoch` + 1 when a filter call last found no node; 0: no call did, or model_take_requeue() has
-	 * returned the pod since then
+	 * The model's `capacity_epoch` + 1 when the latest filter call found no node for the pod. 1: quota of its namespace was
+	 * freed since then. 0: no call yet, the latest call found a node, or model_take_requeue() returned the pod since then.
 	 */
 	uint64_t unschedulable_at;
 	/* if only a filter call has named the pod: when the pod is forgotten; 0: the watch has named it */

@@ -216,7 +216,7 @@ static int read_placement(const struct kube_pod *pod, struct request *request, s
 	const char *workload = pod_annotation(pod, OWN(KUBE_WORKLOAD));
 	if (placement && strcmp(placement, "use") != 0 && strcmp(placement, "guarantee") != 0)
 		return error_set(err, EINVAL,
-				 OWN(KUBE_PLACEMENT) ": '%.40s': must be use or guarantee",
+				 OWN(KUBE_PLACEMENT) ": '%.40s': must be 'use' or 'guarantee'",
 				 placement);
 	request->is_opportunistic = placement ? !strcmp(placement, "use")
 					      : workload && !strcmp(workload, "inference");

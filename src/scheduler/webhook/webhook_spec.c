@@ -57,9 +57,10 @@ int webhook_check_sayable(struct webhook_work *w, const struct request *request)
 						"cluster's own scheduler, one by one: use Kueue, or "
 						"take the annotation away");
 	if (placement && !strcmp(placement, "use"))
-		return error_set(w->err, EINVAL,
-				 OWN(KUBE_PLACEMENT) ": use: pods with ResourceClaims are placed by "
-						     "their guarantees: must be guarantee");
+		return error_set(
+			w->err, EINVAL,
+			OWN(KUBE_PLACEMENT) ": use: pods with ResourceClaims are placed by "
+					    "their guarantees: set the annotation to guarantee");
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		if (webhook_meta(w, "annotations", ignored[i]))
 			webhook_warn(w,

@@ -37,7 +37,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 			"GPU %.63s belongs to the pool '%.160s', which is not a pool of node %s: "
 			"delete the ResourceClaim and its pod, so that a new claim gets another GPU",
 			result->device, result->pool, node_name);
-	/* A device's name contains the GPU's UUID. */
+	/* A device's name is the GPU's UUID in lower case. */
 	struct card *card = node_find_card_text(node, result->device);
 	if (!card)
 		return error_set(err, ENODEV,

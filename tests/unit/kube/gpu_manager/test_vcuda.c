@@ -227,8 +227,7 @@ static void test_refused(void **state)
 		{ BOTH("5", "5"),
 		  PREDICATED("false")
 			  INDEX("0") "," TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,1280,5:;"),
-		  "two schedulers chose GPUs, one of them in annotations tencent.com/predicate-gpu-idx-*",
-		  EINVAL },
+		  "one of the schedulers wrote annotations tencent.com/predicate-gpu-idx-*", EINVAL },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct vcuda_request ask;

@@ -196,7 +196,7 @@ static void test_who_is_judged_how(void **state)
 	annotate(pod, "allot.dev/workload", "training");
 	assert_true(fits(m, json_incref(pod), ""));
 	annotate(pod, "allot.dev/placement", "usage");
-	assert_false(fits(m, pod, "allot.dev/placement: 'usage': must be use or guarantee"));
+	assert_false(fits(m, pod, "allot.dev/placement: 'usage': must be 'use' or 'guarantee'"));
 	/* Whole cards, and gpu-manager's units, which the kubelet counts itself, are promised. */
 	json_t *vcuda = pod_object("v", "\"tencent.com/vcuda-core\":\"61\",\"tencent.com/"
 					"vcuda-memory\":\"1\"");
