@@ -84,6 +84,7 @@ static void tick_due(void *data, uint32_t events)
 	}
 	namespace_use_count(node, !has_rested, now_ns);
 	census_resume_if_changed(node);
+	time_readings_tick(node);
 	node_grant_soon(node);
 }
 

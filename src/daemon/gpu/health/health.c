@@ -23,6 +23,8 @@
 #define OLD_NS (3 * POLL_NS)          /* answers older than this are not used */
 #define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
 #define FAULTS_MOST 64
+#define BUSY_LEAST \
+	0.1 /* a card is busy if it worked for more than this share of the last sampling period */
 
 struct health_watch {
 	struct node *node;
@@ -41,6 +43,7 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
+	_Atomic bool is_any_busy; /* health_is_any_busy() */
 	/* thread only: rounds that woke the main thread since the last reason to do so (ask_all()); at most HEALTH_ANSWERS */
 	unsigned rounds;
 	/* a card is unhealthy, so each round wakes the main thread; written by the main thread */
@@ -72,6 +75,15 @@ static enum health_answer poll_card(struct health_watch *w, unsigned card, bool 
 	return HEALTH_ANSWERED;
 }
 
+/* Asks without the lock. Of a driver that does not say, the card may be busy. */
+static bool is_busy(struct health_watch *w, unsigned card)
+{
+	struct error err = { 0 };
+	double share;
+	return !w->node->backend->busy ||
+	       w->node->backend->busy(w->node->gpu, card, &share, &err) < 0 || share > BUSY_LEAST;
+}
+
 /*
  * Asks for all cards' memory use. A change of use, a missing answer or an unhealthy card is a reason to wake the main thread in
  * this round and the next ones, HEALTH_ANSWERS rounds in all.
@@ -79,11 +91,13 @@ static enum health_answer poll_card(struct health_watch *w, unsigned card, bool 
 static void ask_all(struct health_watch *w)
 {
 	enum health_answer answer[NODE_MAX_CARDS];
-	bool has_changed = false, have_all = true;
+	bool has_changed = false, have_all = true, is_any_busy = false;
 	for (unsigned i = 0; i < w->node->card_count; i++) {
 		answer[i] = poll_card(w, i, &has_changed);
 		have_all &= answer[i] == HEALTH_ANSWERED;
+		is_any_busy |= answer[i] == HEALTH_ANSWERED && is_busy(w, i);
 	}
+	atomic_store(&w->is_any_busy, is_any_busy);
 	atomic_store(&w->answered_ns, have_all ? clock_now_ns() : 0);
 	if (has_changed || !have_all || atomic_load(&w->is_any_bad))
 		w->rounds = 0;
@@ -260,6 +274,11 @@ bool health_used_bytes(const struct health_watch *w, unsigned card, uint64_t now
 		return false;
 	*ret_bytes = atomic_load(&w->used_bytes[card]);
 	return true;
+}
+
+bool health_is_any_busy(const struct health_watch *w)
+{
+	return !w || !atomic_load(&w->answered_ns) || atomic_load(&w->is_any_busy);
 }
 
 bool health_accepts_tenants(const struct card *card)

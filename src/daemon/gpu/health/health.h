@@ -35,6 +35,11 @@ struct health_watch *health_stop(struct health_watch *watch);
 bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t now_ns,
 		       uint64_t *ret_bytes);
 
+/*
+ * Returns false if no card worked for more than a tenth of the driver's last sampling period when last asked. Returns true if that is not known, or `watch` is NULL. Thread safe.
+ */
+bool health_is_any_busy(const struct health_watch *watch);
+
 /* Subscribes to changes of all cards. Returns -ENOSPC if there are too many subscribers. */
 int health_subscribe(struct node *node, health_handler handler, void *data);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "daemon/gpu/health/health.h"
 #include "daemon/space/space_groups.h"
 #include "daemon/state/join/adopt.h"
 #include "daemon/state/tenant.h"
@@ -21,6 +22,7 @@
 #define READING_PROCESSES_MOST 256
 /* A sample that is this much older than the newest one is of an earlier sampling period: these last at least 167 ms. */
 #define SAMPLE_OLD_US UINT64_C(150000)
+#define IDLE_MOST 4
 #define SAMPLE_VALID_NS NSEC_PER_SEC /* without a newer sample for so long, samples do not count */
 /* The peak is of the second before the comparison, so it says nothing about a reading that is older than this. */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
@@ -41,9 +43,10 @@ struct reading_card {
 struct time_readings {
 	struct node *node;
 	struct worker worker;
-	bool is_wanted; /* guarded by the worker's lock, like is_taken */
+	bool is_wanted; /* guarded by the worker's lock, like is_taken and idle_count */
 	bool is_taken;  /* the main thread has compared the last reading */
-	int ready_fd;   /* eventfd that the thread increments when a reading is complete */
+	unsigned idle_count; /* readings in a row in which no card was busy; from IDLE_MOST on, the thread sleeps */
+	int ready_fd; /* eventfd that the thread increments when a reading is complete */
 	struct loop_source *source;
 	uint64_t compared_ns; /* when the main thread compared the last reading; 0: none */
 	/* These belong to the thread while is_taken, else to the main thread. */
@@ -57,7 +60,7 @@ struct time_readings {
 static void drop_old_samples(struct reading_card *c, uint64_t now_ns)
 {
 	uint64_t newest_us = c->newest_us;
-	/* After a rest, the age of the first samples is not known. */
+	/* After a sleep, the age of the first samples is not known. */
 	bool is_first = !c->used_ns || now_ns - c->used_ns > SAMPLE_VALID_NS;
 	size_t count = c->use_count < READING_PROCESSES_MOST ? c->use_count : READING_PROCESSES_MOST;
 	for (size_t i = 0; i < count; i++)
@@ -83,7 +86,7 @@ static void read_card(struct node *node, unsigned index, struct reading_card *c)
 	c->are_processes_known = false;
 	c->is_known = backend->busy && backend->use &&
 		      backend->busy(node->gpu, index, &c->busy, &err) >= 0;
-	/* Reading each process's use takes over a millisecond: not for a card that rests. */
+	/* Reading each process's use takes over a millisecond: not for an idle card. */
 	if (!c->is_known || c->busy <= TIME_SLACK)
 		return;
 	uint64_t since_us = c->newest_us > SAMPLE_OLD_US ? c->newest_us - SAMPLE_OLD_US : 0;
@@ -113,7 +116,7 @@ static void *run(void *data)
 	prctl(PR_SET_NAME, "allot-time");
 	pthread_mutex_lock(&l->worker.lock);
 	while (!l->worker.stop) {
-		if (!l->is_wanted || !l->is_taken) {
+		if (!l->is_wanted || !l->is_taken || l->idle_count >= IDLE_MOST) {
 			pthread_cond_wait(&l->worker.wake, &l->worker.lock);
 			continue;
 		}
@@ -129,12 +132,13 @@ static void *run(void *data)
 		l->read_ns = clock_now_ns();
 		for (unsigned i = 0; i < l->node->card_count; i++) {
 			read_card(l->node, i, &l->card[i]);
-			is_any |= l->card[i].is_known;
+			is_any |= l->card[i].is_known && l->card[i].busy > TIME_SLACK;
 		}
 		ssize_t n = is_any ? write(l->ready_fd, &one, sizeof(one)) : 0;
 		(void)n; /* the counter cannot overflow: one reading at a time */
 		pthread_mutex_lock(&l->worker.lock);
 		l->is_taken |= !is_any;
+		l->idle_count = is_any ? 0 : l->idle_count + 1;
 	}
 	pthread_mutex_unlock(&l->worker.lock);
 	return NULL;
@@ -352,7 +356,20 @@ void time_readings_populated_changed(struct node *node)
 	l->compared_ns = 0;
 	pthread_mutex_lock(&l->worker.lock);
 	l->is_wanted = node->populated;
+	l->idle_count = 0;
 	pthread_cond_signal(&l->worker.wake);
+	pthread_mutex_unlock(&l->worker.lock);
+}
+
+void time_readings_tick(struct node *node)
+{
+	struct time_readings *l = node->time_readings;
+	if (!l || !health_is_any_busy(node->health))
+		return;
+	pthread_mutex_lock(&l->worker.lock);
+	if (l->idle_count >= IDLE_MOST)
+		pthread_cond_signal(&l->worker.wake);
+	l->idle_count = 0;
 	pthread_mutex_unlock(&l->worker.lock);
 }
 
