@@ -84,6 +84,9 @@ def kill_servers(*pids):
         os.close(server)
 
 
+UNPAID = "but was charged for at most"  # of allotd's warning about a tenant
+
+
 class Machine:
     """One simulated machine: `allot` with its own run directory."""
 
@@ -96,6 +99,7 @@ class Machine:
                             if not name.startswith(FOREIGN)}
         self.environment["ALLOT_RUN_DIR"] = str(self.base)
         self.started = []
+        self.has_thief = False  # a test's tenant uses GPU time past the library
 
     @property
     def run_dir(self):
@@ -223,6 +227,10 @@ class Machine:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+        # No test's tenant may be accused by mistake of using GPU time without being charged (over_time).
+        accusations = [line for log in self.base.rglob("allotd.log")
+                       for line in log.read_text(errors="replace").splitlines() if UNPAID in line]
+        assert self.has_thief or not accusations, accusations
 
 
 def make_machine(tmp_path_factory, spec):

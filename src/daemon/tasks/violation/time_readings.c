@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "daemon/gpu/health/health.h"
+#include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/space/space_groups.h"
 #include "daemon/state/join/adopt.h"
 #include "daemon/state/tenant.h"
@@ -166,6 +167,15 @@ struct reading {
 	struct claimant claimant[ARBITER_MAX_TENANTS];
 };
 
+/* Returns true while memory of the tenant is moved off a card or back: its processes then copy without being charged. */
+static bool is_moving(const struct tenant *t)
+{
+	bool is_any = t->is_away || tenant_is_checkpointing(t);
+	for (unsigned i = 0; i < t->slot_limit && !is_any; i++)
+		is_any = t->process[i] && process_is_moving(t->process[i]);
+	return is_any;
+}
+
 /* Fills in the card's tenants. Returns false if some of them run at the same time. */
 static bool find_claimants(const struct node *node, struct reading *reading)
 {
@@ -181,7 +191,7 @@ static bool find_claimants(const struct node *node, struct reading *reading)
 				return false;
 			double peak = lessee_figures(t->device[d].lessee).peak_1s_pct / 100;
 			reading->claimant[reading->count++] = (struct claimant){
-				.tenant = t, .device = d, .peak = peak < 1 ? peak : 1
+				.tenant = t, .device = d, .peak = peak < 1 && !is_moving(t) ? peak : 1
 			};
 		}
 	return reading->count > 0;
