@@ -24,6 +24,8 @@
 /* A sample that is this much older than the newest one is of an earlier sampling period: these last at least 167 ms. */
 #define SAMPLE_OLD_US UINT64_C(150000)
 #define IDLE_MOST 4
+/* Work that began under the previous daemon is charged by none. Such work may take this long. */
+#define ADOPTED_NS (60 * NSEC_PER_SEC)
 #define SAMPLE_VALID_NS NSEC_PER_SEC /* without a newer sample for so long, samples do not count */
 /* The peak is of the second before the comparison, so it says nothing about a reading that is older than this. */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
@@ -49,6 +51,7 @@ struct time_readings {
 	unsigned idle_count; /* readings in a row in which no card was busy; from IDLE_MOST on, the thread sleeps */
 	int ready_fd; /* eventfd that the thread increments when a reading is complete */
 	struct loop_source *source;
+	uint64_t from_ns;     /* no reading before this time counts */
 	uint64_t compared_ns; /* when the main thread compared the last reading; 0: none */
 	/* These belong to the thread while is_taken, else to the main thread. */
 	uint64_t read_ns; /* when the reading began */
@@ -346,8 +349,8 @@ static void reading_ready(void *data, uint32_t events)
 	uint64_t count, now_ns = clock_now_ns();
 	if (read(l->ready_fd, &count, sizeof(count)) < 0)
 		return;
-	bool is_late = now_ns - l->read_ns > READING_LATE_NS;
-	for (unsigned i = 0; l->compared_ns && !is_late && i < l->node->card_count; i++)
+	bool counts = now_ns - l->read_ns <= READING_LATE_NS && now_ns >= l->from_ns;
+	for (unsigned i = 0; l->compared_ns && counts && i < l->node->card_count; i++)
 		compare_card(l, i, now_ns - l->compared_ns);
 	l->compared_ns = now_ns;
 	pthread_mutex_lock(&l->worker.lock);
@@ -399,6 +402,7 @@ int time_readings_start(struct node *node, struct time_readings **ret, struct er
 	*l = (struct time_readings){ .node = node,
 				     .is_taken = true,
 				     .is_wanted = node->populated,
+				     .from_ns = node->tenant_count ? clock_now_ns() + ADOPTED_NS : 0,
 				     .ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) };
 	int r = l->ready_fd < 0
 			? -errno
