@@ -3,10 +3,10 @@
  * driver's figure is independent of what the tenant says. A tenant whose measured time stays above its charged time launches
  * past the library, or makes others pay for its work: violation "over_time".
  *
- * A reading is one reading of the driver's samples. A sample covers a sampling period of the driver (1/6 to 1 s), which the
- * reader does not know exactly. So it is compared with the peak: the largest share of the GPU's time that the tenant was
- * charged for in any part of the last second that is as short as a sampling period. Thus a tenant whose work comes in bursts
- * is never taken for one that does not pay. What a tenant takes between paid bursts is not found.
+ * The driver's samples are read now and then; each time is a *reading*. A sample covers a sampling period of the driver (1/6
+ * to 1 s), which the reader does not know exactly. So it is compared with the peak: the largest share of the GPU's time that
+ * the tenant was charged for in any part of the last second that is as short as a sampling period. Thus a tenant whose work
+ * comes in bursts is never taken for one that does not pay. GPU time that a tenant takes between paid bursts is not found.
  *
  * No clock, no I/O, no static data.
  */
@@ -28,8 +28,8 @@ struct time_reading {
 };
 
 /*
- * Adds a reading to *unpaid_ns (0 at first): measured time beyond peak and slack, less what other readings were below that. Returns
- * true while the tenant is in violation.
+ * Adds a reading to *unpaid_ns (0 at first): measured time beyond peak and slack, less what other readings were below that.
+ * Returns true while the tenant is in violation.
  */
 bool time_is_over(uint64_t *unpaid_ns, const struct time_reading *reading);
 

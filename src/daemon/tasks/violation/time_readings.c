@@ -155,7 +155,6 @@ struct claimant {
 	struct tenant *tenant;
 	unsigned device;
 	double peak, measured;
-	bool has_sample;
 	/* the process with the largest sample, and that sample */
 	int pid;
 	double largest;
@@ -226,7 +225,6 @@ static void add_samples(struct reading *reading, struct violations *violations,
 			reading->foreign += use->share;
 			continue;
 		}
-		k->has_sample = true;
 		k->measured = k->measured + use->share < 1 ? k->measured + use->share : 1;
 		if (use->share > k->largest) {
 			k->largest = use->share;
@@ -235,7 +233,7 @@ static void add_samples(struct reading *reading, struct violations *violations,
 	}
 }
 
-/* Returns the share of the card's time that neither charges nor samples explain; without `with_samples`, nor charges alone. */
+/* Returns the share of busy time that charges do not explain or, with `with_samples`, that samples do not explain either. */
 static double unexplained(const struct reading *reading, bool with_samples)
 {
 	double sum = reading->foreign;
