@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, llm, matrix, order, oversubscribe,
-               overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space, space_bursty,
-               space_launch, space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
+from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, llm, matrix, order, over_time,
+               oversubscribe, overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space,
+               space_bursty, space_launch, space_lend, space_priority, space_shares, swap_trainings, together, topology,
+               tracing, training)
 
 # Reasons why some benches can't run with --sharing space.
 BOTH = "it measures --sharing space by itself"
@@ -66,6 +67,8 @@ CASES = [
          daemon_cpu.seconds_of, is_long=True, cuts=True),
     Case("hostile", hostile.hostile, "users who flood the daemon: starts of honest users, and shares of tenants at work",
          hostile.seconds_of, is_long=True, not_space="its tenants at work have hard caps, which need turns"),
+    Case("over_time", over_time.over_time, "tenants that work past the library: how soon they are found; honest tenants",
+         over_time.seconds_of, not_space="MPS's server does its clients' work, so the driver does not tell them apart"),
     Case("topology", topology.topology, "copies and rings between GPUs by kind of link, and between the chosen ones",
          topology.seconds_of, not_space=ONE_GPU),
     Case("freezer", freezer.freezer, "containers without the library: freeze, thaw, watching, starts",

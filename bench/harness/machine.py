@@ -55,6 +55,7 @@ class Machine:
         self.allot = build.program("allot")
         self.jobs = []
         self.idle_tenant = None
+        self.accusation_count = 0
         self.run_dir = tempfile.mkdtemp(prefix="allot-gpu-", dir="/tmp")
         self.tenant_environment = dict(os.environ, ALLOT_RUN_DIR=self.run_dir,
                                        PYTHONUNBUFFERED="1")
@@ -243,6 +244,21 @@ class Machine:
         if not reply["ok"]:
             raise Failed(f"{count} GPUs: {reply['error']}")
         return [device["index"] for device in reply["devices"]]
+
+    def daemon_log(self):
+        """The text of the log of this machine's allotd."""
+        logs = [os.path.join(folder, "allotd.log") for folder, _, files in os.walk(self.run_dir) if "allotd.log" in files]
+        text = ""
+        for log in logs:
+            with open(log, encoding="utf-8", errors="replace") as file:
+                text += file.read()
+        return text
+
+    def accusations(self):
+        """Lines that allotd logged since the last call about tenants that used GPU time without being charged for it."""
+        lines = [line for line in self.daemon_log().splitlines() if "but was charged for at most" in line]
+        new, self.accusation_count = lines[self.accusation_count:], len(lines)
+        return new
 
     def daemon_pid(self):
         """The pid of this machine's allotd, found by the run directory in its command line."""

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "daemon/gpu/health/health.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/space/space_groups.h"
@@ -319,7 +320,12 @@ static void judge(struct node *node, const struct reading *reading)
 		const struct claimant *k = &reading->claimant[i];
 		struct tenant_device *d = &k->tenant->device[k->device];
 		const struct time_reading seen = { reading->passed_ns, k->peak, k->measured };
-		if (!time_is_over(&d->unpaid_ns, &seen) || !(k->measured > k->peak + TIME_SLACK))
+		bool is_over = time_is_over(&d->unpaid_ns, &seen);
+		log_debug("tenant '%s' used %.1f %% of the time of GPU %u lately and was charged for at most %.1f %%; "
+			  "unpaid until now: %.0f ms",
+			  k->tenant->terms.name, 100 * k->measured, reading->card, 100 * k->peak,
+			  (double)d->unpaid_ns / NSEC_PER_MSEC);
+		if (!is_over || !(k->measured > k->peak + TIME_SLACK))
 			continue;
 		int pid = k->pid ? k->pid : largest_process(k->tenant, k->device);
 		if (pid)
