@@ -17,9 +17,9 @@ static const struct {
 
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
 
-static void open_library(struct driver *d, const char *path)
+void driver_open(struct driver *d)
 {
-	void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 	if (lib == NULL) {
 		fprintf(stderr, "%s: dlopen: %s\n", program_invocation_short_name, dlerror());
 		exit(1);
@@ -35,18 +35,6 @@ static void open_library(struct driver *d, const char *path)
 	DRIVER_DO(d, device_get, &d->dev, 0);
 	DRIVER_DO(d, primary_retain, &d->ctx, d->dev);
 	DRIVER_DO(d, ctx_set, d->ctx);
-}
-
-void driver_open(struct driver *d)
-{
-	open_library(d, "libcuda.so.1");
-}
-
-void driver_open_copy(struct driver *d, const char *path)
-{
-	struct driver registered;
-	open_library(&registered, "libcuda.so.1");
-	open_library(d, path);
 }
 
 void driver_close(struct driver *d)

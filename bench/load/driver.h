@@ -72,10 +72,6 @@ struct driver {
  * graphs, say, need a newer driver than the rest. */
 void driver_open(struct driver *d);
 
-/* The same with the library at this path, after the driver itself was opened the same way. With a copy of the driver under
- * another name, a tenant's process registers, and then works past allot's library. */
-void driver_open_copy(struct driver *d, const char *path);
-
 /* Releases the context; everything made in it must have been destroyed. */
 void driver_close(struct driver *d);
 

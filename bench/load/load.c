@@ -47,10 +47,7 @@ static int work(const struct options *options, int id)
 
 	if (options->trace != NULL)
 		trace_read(&run.trace, options->trace, (unsigned)options->trace_row);
-	if (options->driver_copy != NULL)
-		driver_open_copy(&driver, options->driver_copy);
-	else
-		driver_open(&driver);
+	driver_open(&driver);
 	kernel_load(&kernel, &driver, (unsigned)options->kernel_us, (unsigned)options->blocks,
 		    (uint32_t)options->iters);
 	kernel.cooperative = options->cooperative;

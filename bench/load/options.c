@@ -41,8 +41,6 @@ static const struct row {
 	{ "--trace", TEXT, AT(trace), 0, 0, 0,
 	  "be busy only in the phases in FILE, lines of ROW BEGIN_S END_S" },
 	{ "--trace-row", WHOLE, AT(trace_row), 0, 63, 0, "with --trace: the ROW to use" },
-	{ "--driver-copy", TEXT, AT(driver_copy), 0, 0, 0,
-	  "use this copy of libcuda.so.1, which allot's library does not know; the driver itself is only initialized" },
 	{ "--sync-every", WHOLE, AT(sync_every), 0, 1e9, 0,
 	  "wait for the GPU after every N launches; 0: never" },
 	{ "--prepare-us", REAL, AT(prepare_us), 0, 1e6, 0,

@@ -21,9 +21,8 @@ struct options {
 	double burst;          /* kernels at a time, every period_ms; 0: as many as are taken */
 	double period_ms;
 	double warmup_s;
-	double trace_row;        /* the tenant whose phases of the trace are played */
-	const char *trace;       /* file of phases, trace.h; NULL: busy all the time */
-	const char *driver_copy; /* driver_open_copy(); NULL: driver_open() */
+	double trace_row;  /* the tenant whose phases of the trace are played */
+	const char *trace; /* file of phases, trace.h; NULL: busy all the time */
 	bool graph;
 	bool cooperative;
 	bool alloc_over;

@@ -74,11 +74,12 @@ enum sim_request {
 	SIM_STREAM_SYNC,  /* id: stream; the reply comes when the stream is done */
 	/* card, arg: context; the reply comes when all streams of the context are done */
 	SIM_CTX_SYNC,
-	SIM_ROOM,       /* the reply comes when the launch queue has room again */
-	SIM_CTX_FREE,   /* card, arg: context; drops the unfinished work of the context's streams */
-	SIM_CARD_STATE, /* card -> payload struct sim_card_state, then its processes */
-	SIM_SAMPLES,    /* card, arg: since ns -> payload: struct sim_sample, oldest first */
-	SIM_LISTEN,     /* arg: 1 to get Xid and ECC notes from now on, 0 to stop them */
+	SIM_ROOM,     /* the reply comes when the launch queue has room again */
+	SIM_CTX_FREE, /* card, arg: context; drops the unfinished work of the context's streams */
+	/* card, arg[0]: age in us of the oldest sample of use by processes -> payload struct sim_card_state, then its processes */
+	SIM_CARD_STATE,
+	SIM_SAMPLES, /* card, arg: since ns -> payload: struct sim_sample, oldest first */
+	SIM_LISTEN,  /* arg: 1 to get Xid and ECC notes from now on, 0 to stop them */
 	/*
 	 * SIM_PROCESS_STATE to SIM_PROCESS_UNLOCK act on another process. arg: its pid. The reply comes when the request is
 	 * carried out.
@@ -230,9 +231,9 @@ struct sim_card_state {
 
 struct sim_process_state {
 	uint32_t pid;
-	uint32_t busy_pct;
+	uint32_t busy_pct; /* mean of the samples since the time that was asked for */
 	uint64_t used_bytes;
-	uint64_t stamp_us; /* end of the 200 ms of busy_pct */
+	uint64_t stamp_us; /* of the newest sample that found this process at work; 0: none did */
 };
 
 struct sim_sample {

@@ -123,7 +123,7 @@ def test_nvml_load_and_defects_of_nvml(start_sim, tmp_path):  # noqa: F811
         """) for i in range(3)]
     for client in busy:
         assert client.stdout.readline() == "up\n"
-    time.sleep(0.7)
+    time.sleep(1.7)     # by default, the figure of a process is of the last second
     sim.run(f"""
         pids = {[client.pid for client in busy]}
         pynvml.nvmlInit()

@@ -14,6 +14,7 @@
 #include "policy/lease/rules/turn_share.h"
 #include "policy/memory/fade.h"
 #include "policy/memory/promise.h"
+#include "policy/safety/time_policy.h"
 #include "policy/safety/violation_policy.h"
 #include "policy/space/sharing_mode.h"
 
@@ -79,7 +80,7 @@ struct tenant_device {
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
 	struct census_over over;     /* censuses in a row that show more than the quota */
-	uint64_t unpaid_ns; /* GPU time used beyond the charge: policy/safety/time_policy.h */
+	struct time_account unpaid;  /* GPU time used beyond the charge */
 };
 
 /* A process of the previous daemon that has not moved to this daemon yet. */

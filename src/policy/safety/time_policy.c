@@ -1,17 +1,26 @@
 #include "policy/safety/time_policy.h"
 
-bool time_is_over(uint64_t *unpaid_ns, const struct time_reading *reading)
+/* Adds `rate` of the passed time to *unpaid_ns. Returns true from `bound_ns` on. */
+static bool add(uint64_t *unpaid_ns, double rate, uint64_t passed_ns, uint64_t bound_ns)
 {
 	/* A tenant that has stopped must not stay in violation for long. */
-	const double most_ns = 2.0 * (double)TIME_UNPAID_NS;
-	uint64_t passed_ns = reading->passed_ns < TIME_LONGEST_NS ? reading->passed_ns
-								  : TIME_LONGEST_NS;
-	double unpaid = (double)*unpaid_ns +
-			(reading->measured - reading->peak - TIME_SLACK) * (double)passed_ns;
+	const double most_ns = (double)(bound_ns + TIME_LONGEST_NS);
+	double unpaid = (double)*unpaid_ns + rate * (double)passed_ns;
 	if (unpaid > most_ns)
 		unpaid = most_ns;
 	*unpaid_ns = unpaid > 0 ? (uint64_t)unpaid : 0;
-	return *unpaid_ns >= TIME_UNPAID_NS;
+	return *unpaid_ns >= bound_ns;
+}
+
+bool time_is_over(struct time_account *account, const struct time_reading *reading)
+{
+	uint64_t passed_ns = reading->passed_ns < TIME_LONGEST_NS ? reading->passed_ns
+								  : TIME_LONGEST_NS;
+	double paid = reading->peak + TIME_SLACK;
+	bool is_certain = add(&account->certain_ns, reading->certain - paid, passed_ns,
+			      TIME_CERTAIN_NS);
+	bool is_likely = add(&account->likely_ns, reading->likely - paid, passed_ns, TIME_LIKELY_NS);
+	return is_certain || is_likely;
 }
 
 double time_unexplained(double busy, double explained)

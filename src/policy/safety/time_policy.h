@@ -3,10 +3,15 @@
  * driver's figure is independent of what the tenant says. A tenant whose measured time stays above its charged time launches
  * past the library, or makes others pay for its work: violation "over_time".
  *
- * The driver's samples are read now and then; each time is a *reading*. A sample covers a sampling period of the driver (1/6
- * to 1 s), which the reader does not know exactly. So it is compared with the peak: the largest share of the GPU's time that
- * the tenant was charged for in any part of the last second that is as short as a sampling period. Thus a tenant whose work
- * comes in bursts is never taken for one that does not pay. GPU time that a tenant takes between paid bursts is not found.
+ * The driver looks at the GPU five times a second, and each time counts the GPU's use for the one process that works at that
+ * moment. These are *samples*. A *reading* fetches those of the last 0.6 s. By chance, a tenant may get more samples than its
+ * share. If turns repeat in the rhythm of the samples, this may last for many seconds. So samples are *certain* to show unpaid
+ * work only in two cases: the tenant was charged for nothing at that time, or the other tenants' samples account for all that
+ * those were charged for. Otherwise they are only *likely* to show it, and a violation needs much more of them.
+ *
+ * It is not known exactly which time a sample covers. So it is compared with the peak: the largest share of the GPU's time that
+ * the tenant was charged for in any 150 ms of the last second. Thus a tenant whose work comes in bursts is never taken for one
+ * that does not pay.
  *
  * No clock, no I/O, no static data.
  */
@@ -15,23 +20,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* share of a GPU's time by which a sample may exceed the charge: the sample's error, and time that is charged to nobody */
+/* share of a GPU's time by which samples may exceed the charge: their error, and time that is charged to nobody */
 #define TIME_SLACK 0.1
+/* A tenant with a smaller peak than this was charged for nothing. */
+#define TIME_NOTHING 0.01
 /* A longer interval between readings counts as this, so one reading alone never shows a violation. */
 #define TIME_LONGEST_NS UINT64_C(500000000)
-#define TIME_UNPAID_NS UINT64_C(500000000) /* unpaid time from which a tenant is in violation */
+/* unpaid time from which a tenant is in violation */
+#define TIME_CERTAIN_NS UINT64_C(500000000)
+#define TIME_LIKELY_NS UINT64_C(10000000000)
 
 struct time_reading {
 	uint64_t passed_ns; /* since the last reading */
 	double peak;        /* the largest charged share since the last reading, 0 to 1 */
-	double measured; /* sum of the latest samples of the tenant's processes, 0 to 1; 0: no sample */
+	/* shares of the samples that show the tenant's work, 0 to 1 */
+	double certain, likely;
 };
 
-/*
- * Adds a reading to *unpaid_ns (0 at first): measured time beyond peak and slack, less what other readings were below that.
- * Returns true while the tenant is in violation.
- */
-bool time_is_over(uint64_t *unpaid_ns, const struct time_reading *reading);
+/* A tenant's unpaid time: measured beyond peak and slack, less what other readings were below that. All zero at first. */
+struct time_account {
+	uint64_t certain_ns, likely_ns;
+};
+
+/* Adds a reading. Returns true while the tenant is in violation. */
+bool time_is_over(struct time_account *account, const struct time_reading *reading);
 
 /*
  * Returns the share of a GPU's time that none of its tenants and known processes explains; 0 if it is TIME_SLACK or less.

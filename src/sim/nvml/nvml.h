@@ -46,6 +46,9 @@ nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
  * *ret_result; GPU_IS_LOST means that the GPU fell off the bus.
  */
 struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
+/* The same, with the use by processes since age_us ago. */
+struct sim_card_state *nvml_state_since(nvmlDevice_t device, uint64_t age_us,
+					nvmlReturn_t *ret_result);
 
 /*
  * Begins an entry point that answers a question. `d` is the device that `find` returns; `out` is where the answer goes. The

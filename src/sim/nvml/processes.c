@@ -1,10 +1,12 @@
 /* The processes on a device. Imitates the defects of NVML that the simulated GPU's description lists (sim/server/spec.h). */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "sim/nvml/nvml.h"
 
 #define NO_INSTANCE ~0u
+#define RECENT_US 1000000 /* age of the oldest sample of use, for callers that do not say one */
 
 /* Lists the compute processes. `entry` is the size of an element of infos: older structs lack the last members. */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
@@ -124,8 +126,17 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 					     unsigned int *count, unsigned long long since_us)
 {
 	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
+	struct timespec t;
 	unsigned int room, n = 0;
+
+	/* NVML's time stamps are microseconds since 1970; the simulated GPU has a clock of its own. */
+	clock_gettime(CLOCK_REALTIME, &t);
+	uint64_t now_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+	struct sim_card_state *state = nvml_state_since(device,
+							!since_us           ? RECENT_US
+							: since_us < now_us ? now_us - since_us
+									    : 0,
+							&r);
 
 	if (!state)
 		return r;
@@ -138,12 +149,12 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	uint32_t missing = hidden_process(device, state);
 	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
 	for (uint32_t i = 0; i < state->processes; i++) {
-		if (i == missing || !p[i].busy_pct || p[i].stamp_us <= since_us)
+		if (i == missing || !p[i].busy_pct || !p[i].stamp_us)
 			continue;
 		if (n < room)
 			samples[n] = (nvmlProcessUtilizationSample_t){
 				.pid = p[i].pid,
-				.timeStamp = p[i].stamp_us,
+				.timeStamp = now_us - (state->now_ns / 1000 - p[i].stamp_us),
 				.smUtil = p[i].busy_pct,
 				.memUtil = p[i].busy_pct / 3,
 			};

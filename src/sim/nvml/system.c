@@ -171,6 +171,12 @@ const struct nvmlDevice_st *nvml_whole_card(nvmlDevice_t handle, nvmlReturn_t *r
 
 struct sim_card_state *nvml_state(nvmlDevice_t handle, nvmlReturn_t *ret_result)
 {
+	return nvml_state_since(handle, 0, ret_result);
+}
+
+struct sim_card_state *nvml_state_since(nvmlDevice_t handle, uint64_t age_us,
+					nvmlReturn_t *ret_result)
+{
 	const struct nvmlDevice_st *device = nvml_device(handle, ret_result);
 	struct sim_card_state *state;
 	void *payload = NULL;
@@ -179,7 +185,8 @@ struct sim_card_state *nvml_state(nvmlDevice_t handle, nvmlReturn_t *ret_result)
 	if (!device)
 		return NULL;
 	if (link_call(&nvml_link,
-		      (struct sim_request_msg){ .type = SIM_CARD_STATE, .card = device->card },
+		      (struct sim_request_msg){
+			      .type = SIM_CARD_STATE, .card = device->card, .arg = { age_us } },
 		      NULL, &payload, &bytes) ||
 	    bytes < sizeof(*state)) {
 		free(payload);

@@ -37,6 +37,71 @@ static bool has_context_on(const struct server *s, const struct client *c, uint3
 	return false;
 }
 
+/* Returns a number that looks random: the same for the same bucket. */
+static uint64_t scatter(uint64_t bucket)
+{
+	uint64_t x = (bucket + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	return x ^ x >> 27;
+}
+
+static bool is_listed(const struct server *s, const struct client *c, uint32_t card)
+{
+	return has_context_on(s, c, card) && c->process != SIM_PROCESS_CHECKPOINTED;
+}
+
+static uint32_t client_pct(const struct client *c, uint32_t card, uint64_t bucket)
+{
+	return c->procs[card] ? meter_pct(&c->procs[card]->meter, bucket) : 0;
+}
+
+/*
+ * Fills in the use by the listed processes in the buckets from `first` to `last`. As on driver 580, the GPU's use in a bucket
+ * counts for one process alone: there the one that works at the end. Here chance chooses it, in proportion to their work.
+ */
+static void sample_use(const struct server *s, uint32_t card, uint64_t first, uint64_t last,
+		       struct sim_process_state *processes)
+{
+	struct sim_process_state *p;
+	for (uint64_t bucket = first; bucket <= last; bucket++) {
+		uint64_t sum = 0;
+		for (struct client *c = s->clients; c; c = c->next)
+			sum += is_listed(s, c, card) ? client_pct(c, card, bucket) : 0;
+		uint64_t chosen = sum ? scatter(bucket) % sum : 0;
+		p = processes;
+		for (struct client *c = s->clients; c && sum; c = c->next) {
+			if (!is_listed(s, c, card))
+				continue;
+			uint64_t pct = client_pct(c, card, bucket);
+			if (chosen < pct) {
+				p->busy_pct += meter_pct(&s->engine.cards[card].meter, bucket);
+				p->stamp_us = (bucket + 1) * METER_BUCKET_NS / 1000;
+				break;
+			}
+			chosen -= pct;
+			p++;
+		}
+	}
+	p = processes;
+	for (struct client *c = s->clients; c && first <= last; c = c->next)
+		if (is_listed(s, c, card)) {
+			uint32_t buckets = (uint32_t)(last - first + 1);
+			p->busy_pct = (p->busy_pct + buckets - 1) / buckets;
+			p++;
+		}
+}
+
+/* Returns the first bucket that is kept and ended less than this age ago; last + 1 if there is none. */
+static uint64_t first_bucket(const struct server *s, uint64_t last, uint64_t age_us)
+{
+	uint64_t kept = last >= METER_BUCKETS - 2 ? last - (METER_BUCKETS - 2) : 0;
+	if (age_us > s->engine.now_ns / 1000)
+		return kept;
+	/* Callers compute the age from a clock, a little late. */
+	uint64_t first = (s->engine.now_ns + 10000000 - age_us * 1000) / METER_BUCKET_NS;
+	return first < kept ? kept : first > last ? last + 1 : first;
+}
+
 /* Answers SIM_CARD_STATE. For a GPU in MIG mode, counts the memory and processes of all its instances, but no busy time. */
 static void card_state(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
@@ -62,18 +127,17 @@ static void card_state(struct server *s, struct client *c, const struct sim_requ
 	state->lost = s->lost >> m->card & 1;
 	p = (struct sim_process_state *)(state + 1);
 	for (struct client *o = s->clients; o; o = o->next) {
-		if (!has_context_on(s, o, m->card) || o->process == SIM_PROCESS_CHECKPOINTED)
+		if (!is_listed(s, o, m->card))
 			continue;
 		p->pid = (uint32_t)o->pid;
 		for (uint32_t i = 0; i < s->spec.cards_n; i++)
 			if (is_on(s, i, m->card))
 				p->used_bytes += o->held_bytes[i];
-		p->stamp_us = (bucket + 1) * METER_BUCKET_NS / 1000;
-		if (o->procs[m->card])
-			p->busy_pct = meter_pct(&o->procs[m->card]->meter, bucket);
 		p++;
 		state->processes++;
 	}
+	sample_use(s, m->card, first_bucket(s, bucket, m->arg[0]), bucket,
+		   (struct sim_process_state *)(state + 1));
 	server_reply(s, c, m->req, SIM_OK, NULL, state,
 		     sizeof(*state) + state->processes * sizeof(*p));
 	free(state);

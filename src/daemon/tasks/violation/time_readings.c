@@ -19,15 +19,17 @@
 #include "daemon/util/worker.h"
 #include "policy/safety/time_policy.h"
 
-/* The time between two readings is random, from READING_LEAST_NS to three times that. */
-#define READING_LEAST_NS (250 * NSEC_PER_MSEC)
+/*
+ * The time between two readings is random, from READING_LEAST_NS to three times that. It is shorter while a tenant has time
+ * that is certainly unpaid, because each reading costs 1.6 ms of CPU time.
+ */
+#define READING_LEAST_NS NSEC_PER_SEC
+#define READING_CLOSE_LEAST_NS (250 * NSEC_PER_MSEC)
 #define READING_PROCESSES_MOST 256
-/* A sample that is this much older than the newest one is of an earlier sampling period: these last at least 167 ms. */
-#define SAMPLE_OLD_US UINT64_C(150000)
+#define SAMPLES_US UINT64_C(600000) /* age of the oldest sample of a reading */
 #define IDLE_MOST 4
 /* Work that began under the previous daemon is charged by none. Such work may take this long. */
 #define ADOPTED_NS (60 * NSEC_PER_SEC)
-#define SAMPLE_VALID_NS NSEC_PER_SEC /* without a newer sample for so long, samples do not count */
 /* The peak is of the second before the comparison, so it says nothing about a reading that is older than this. */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
 
@@ -36,9 +38,6 @@ struct reading_card {
 	double busy;   /* share of the driver's last sampling period in which the card worked */
 	size_t use_count;
 	struct gpu_use use[READING_PROCESSES_MOST];
-	uint64_t newest_us; /* stamp of the newest sample, on the driver's clock */
-	uint64_t used_ns;   /* when each process's use was last read; 0: never */
-	uint64_t advanced_ns; /* when newest_us was last seen to grow; 0: it is not known whether it still grows */
 	bool are_processes_known;
 	size_t process_count;
 	struct gpu_process process[READING_PROCESSES_MOST];
@@ -47,8 +46,9 @@ struct reading_card {
 struct time_readings {
 	struct node *node;
 	struct worker worker;
-	bool is_wanted; /* guarded by the worker's lock, like is_taken and idle_count */
+	bool is_wanted; /* guarded by the worker's lock, like the next three */
 	bool is_taken;  /* the main thread has compared the last reading */
+	bool is_close;  /* a tenant has unpaid time: read more often */
 	unsigned idle_count; /* readings in a row in which no card was busy; from IDLE_MOST on, the thread sleeps */
 	int ready_fd; /* eventfd that the thread increments when a reading is complete */
 	struct loop_source *source;
@@ -61,32 +61,20 @@ struct time_readings {
 
 /* ---- the thread ---- */
 
-/* Leaves out samples of earlier sampling periods. */
-static void drop_old_samples(struct reading_card *c, uint64_t now_ns)
+/* Returns true if the samples account for all of the time in which the GPU worked. */
+static bool are_samples_complete(const struct reading_card *c)
 {
-	uint64_t newest_us = c->newest_us;
-	/* After a sleep, the age of the first samples is not known. */
-	bool is_first = !c->used_ns || now_ns - c->used_ns > SAMPLE_VALID_NS;
-	size_t count = c->use_count < READING_PROCESSES_MOST ? c->use_count : READING_PROCESSES_MOST;
-	for (size_t i = 0; i < count; i++)
-		if (c->use[i].stamp_us > newest_us)
-			newest_us = c->use[i].stamp_us;
-	if (is_first || newest_us != c->newest_us)
-		c->advanced_ns = is_first ? 0 : now_ns;
-	c->newest_us = newest_us;
-	c->used_ns = now_ns;
-	c->use_count = 0;
-	if (!c->advanced_ns || now_ns - c->advanced_ns > SAMPLE_VALID_NS)
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (newest_us - c->use[i].stamp_us <= SAMPLE_OLD_US)
-			c->use[c->use_count++] = c->use[i];
+	double sum = 0;
+	for (size_t i = 0; i < c->use_count; i++)
+		sum += c->use[i].share;
+	return !(time_unexplained(c->busy, sum) > 0);
 }
 
 static void read_card(struct node *node, unsigned index, struct reading_card *c)
 {
 	const struct gpu_backend *backend = node->backend;
 	struct error err = { 0 };
+	struct timespec now;
 	c->use_count = c->process_count = 0;
 	c->are_processes_known = false;
 	c->is_known = backend->busy && backend->use &&
@@ -94,24 +82,27 @@ static void read_card(struct node *node, unsigned index, struct reading_card *c)
 	/* Reading each process's use takes over a millisecond: not for an idle card. */
 	if (!c->is_known || c->busy <= TIME_SLACK)
 		return;
-	uint64_t since_us = c->newest_us > SAMPLE_OLD_US ? c->newest_us - SAMPLE_OLD_US : 0;
+	/* NVML stamps samples with microseconds since 1970. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	uint64_t since_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 -
+			    SAMPLES_US;
 	c->is_known = backend->use(node->gpu, index, since_us, c->use, READING_PROCESSES_MOST,
 				   &c->use_count, &err) >= 0;
-	if (!c->is_known)
+	if (!c->is_known || are_samples_complete(c))
 		return;
-	drop_old_samples(c, clock_now_ns());
 	c->are_processes_known = backend->processes(node->gpu, index, c->process,
 						    READING_PROCESSES_MOST, &c->process_count,
 						    &err) >= 0 &&
 				 c->process_count <= READING_PROCESSES_MOST;
 }
 
-static uint64_t random_interval_ns(void)
+static uint64_t random_interval_ns(bool is_close)
 {
+	uint64_t least_ns = is_close ? READING_CLOSE_LEAST_NS : READING_LEAST_NS;
 	uint32_t number;
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 		number = (uint32_t)clock_now_ns();
-	return READING_LEAST_NS + 2 * READING_LEAST_NS * (uint64_t)number / UINT32_MAX;
+	return least_ns + 2 * least_ns * (uint64_t)number / UINT32_MAX;
 }
 
 static void *run(void *data)
@@ -125,7 +116,7 @@ static void *run(void *data)
 			pthread_cond_wait(&l->worker.wake, &l->worker.lock);
 			continue;
 		}
-		uint64_t due_ns = clock_now_ns() + random_interval_ns();
+		uint64_t due_ns = clock_now_ns() + random_interval_ns(l->is_close);
 		struct timespec until = clock_to_timespec(due_ns);
 		while (!l->worker.stop && l->is_wanted && clock_now_ns() < due_ns)
 			pthread_cond_timedwait(&l->worker.wake, &l->worker.lock, &until);
@@ -155,7 +146,9 @@ static void *run(void *data)
 struct claimant {
 	struct tenant *tenant;
 	unsigned device;
-	double peak, measured;
+	double peak;
+	double sampled;         /* sum of the samples of its processes */
+	double certain, likely; /* the parts of it that show the tenant's own work */
 	/* the process with the largest sample, and that sample */
 	int pid;
 	double largest;
@@ -226,7 +219,7 @@ static void add_samples(struct reading *reading, struct violations *violations,
 			reading->foreign += use->share;
 			continue;
 		}
-		k->measured = k->measured + use->share < 1 ? k->measured + use->share : 1;
+		k->sampled = k->sampled + use->share < 1 ? k->sampled + use->share : 1;
 		if (use->share > k->largest) {
 			k->largest = use->share;
 			k->pid = use->pid;
@@ -240,30 +233,33 @@ static double unexplained(const struct reading *reading, bool with_samples)
 	double sum = reading->foreign;
 	for (unsigned i = 0; i < reading->count; i++) {
 		const struct claimant *k = &reading->claimant[i];
-		sum += with_samples && k->measured > k->peak ? k->measured : k->peak;
+		sum += with_samples && k->sampled > k->peak ? k->sampled : k->peak;
 	}
 	return time_unexplained(reading->busy, sum);
 }
 
 /*
- * Reduces samples to what is certain. Tenants with no sample or a tiny one may have been charged for work that others did: if
- * the driver leaves out processes, or if these tenants only claim to work. So their charge is subtracted, except where a sample
- * shows time that no charge explains.
+ * Decides what the samples show (time_policy.h). A tenant that was charged for more than its samples show may have done work
+ * that counted for another tenant. Or it only claims to work, and the other was charged too little for it. Both are unlikely to
+ * last if it has samples at all.
  */
-static void bound_samples(struct reading *reading)
+static void weigh_samples(struct reading *reading)
 {
-	double rest = unexplained(reading, false), unlisted = 0;
+	double rest = unexplained(reading, false), missing = 0, unlisted = 0;
 	for (unsigned i = 0; i < reading->count; i++) {
 		const struct claimant *k = &reading->claimant[i];
-		/* A tiny sample does not show that the charge was for the tenant's own work. */
-		if (k->measured <= TIME_SLACK && k->peak > k->measured)
-			unlisted += k->peak - k->measured;
+		double lacks = k->peak > k->sampled ? k->peak - k->sampled : 0;
+		missing += lacks;
+		unlisted += k->sampled > TIME_SLACK ? 0 : lacks;
 	}
 	for (unsigned i = 0; i < reading->count; i++) {
 		struct claimant *k = &reading->claimant[i];
-		double certain = k->measured - unlisted;
-		double uncharged = k->measured < k->peak + rest ? k->measured : k->peak + rest;
-		k->measured = certain > uncharged ? certain : uncharged;
+		/* Where no charge explains the busy time, samples are right. */
+		double uncharged = k->sampled < k->peak + rest ? k->sampled : k->peak + rest;
+		double certain = k->peak < TIME_NOTHING ? k->sampled : k->sampled - missing;
+		double likely = k->sampled - unlisted;
+		k->certain = certain > uncharged ? certain : uncharged;
+		k->likely = likely > uncharged ? likely : uncharged;
 	}
 }
 
@@ -295,7 +291,8 @@ static void assign_rest(struct reading *reading, struct violations *violations,
 	}
 	if (!only)
 		return;
-	only->measured = (only->measured > only->peak ? only->measured : only->peak) + rest;
+	only->sampled = (only->sampled > only->peak ? only->sampled : only->peak) + rest;
+	only->certain = only->likely = only->sampled;
 	only->pid = pid; /* 0: several candidates */
 }
 
@@ -314,37 +311,44 @@ static int largest_process(const struct tenant *t, unsigned device)
 	return pid;
 }
 
-static void judge(struct node *node, const struct reading *reading)
+/* Returns true if a tenant has time that is certainly unpaid. */
+static bool judge(struct node *node, const struct reading *reading)
 {
+	bool is_any_unpaid = false;
 	for (unsigned i = 0; i < reading->count; i++) {
 		const struct claimant *k = &reading->claimant[i];
-		struct tenant_device *d = &k->tenant->device[k->device];
-		const struct time_reading seen = { reading->passed_ns, k->peak, k->measured };
-		bool is_over = time_is_over(&d->unpaid_ns, &seen);
-		log_debug("tenant '%s' used %.1f %% of the time of GPU %u lately and was charged for at most %.1f %%; "
-			  "unpaid until now: %.0f ms",
-			  k->tenant->terms.name, 100 * k->measured, reading->card, 100 * k->peak,
-			  (double)d->unpaid_ns / NSEC_PER_MSEC);
-		if (!is_over || !(k->measured > k->peak + TIME_SLACK))
+		struct time_account *unpaid = &k->tenant->device[k->device].unpaid;
+		const struct time_reading seen = { reading->passed_ns, k->peak, k->certain,
+						   k->likely };
+		bool is_over = time_is_over(unpaid, &seen);
+		is_any_unpaid |= unpaid->certain_ns > 0;
+		log_debug("GPU %u, tenant '%s': samples %.0f %%, certain %.0f %%, likely %.0f %%, charged at most %.1f %%, "
+			  "unpaid: certain %.0f ms, likely %.0f ms",
+			  reading->card, k->tenant->terms.name, 100 * k->sampled, 100 * k->certain,
+			  100 * k->likely, 100 * k->peak, (double)unpaid->certain_ns / NSEC_PER_MSEC,
+			  (double)unpaid->likely_ns / NSEC_PER_MSEC);
+		if (!is_over || !(k->likely > k->peak + TIME_SLACK))
 			continue;
 		int pid = k->pid ? k->pid : largest_process(k->tenant, k->device);
 		if (pid)
 			violations_note_time(node->violations, k->tenant, pid, reading->card,
-					     k->measured, k->peak);
+					     k->sampled, k->peak);
 	}
+	return is_any_unpaid;
 }
 
-static void compare_card(struct time_readings *l, unsigned card, uint64_t passed_ns)
+/* Returns true if a tenant has time that is certainly unpaid. */
+static bool compare_card(struct time_readings *l, unsigned card, uint64_t passed_ns)
 {
 	struct node *node = l->node;
 	const struct reading_card *c = &l->card[card];
 	struct reading reading = { .card = card, .passed_ns = passed_ns, .busy = c->busy };
 	if (!c->is_known || !find_claimants(node, &reading))
-		return;
+		return false;
 	add_samples(&reading, node->violations, c);
-	bound_samples(&reading);
+	weigh_samples(&reading);
 	assign_rest(&reading, node->violations, c);
-	judge(node, &reading);
+	return judge(node, &reading);
 }
 
 static void reading_ready(void *data, uint32_t events)
@@ -354,11 +358,13 @@ static void reading_ready(void *data, uint32_t events)
 	if (read(l->ready_fd, &count, sizeof(count)) < 0)
 		return;
 	bool counts = now_ns - l->read_ns <= READING_LATE_NS && now_ns >= l->from_ns;
+	bool is_close = false;
 	for (unsigned i = 0; l->compared_ns && counts && i < l->node->card_count; i++)
-		compare_card(l, i, now_ns - l->compared_ns);
+		is_close |= compare_card(l, i, now_ns - l->compared_ns);
 	l->compared_ns = now_ns;
 	pthread_mutex_lock(&l->worker.lock);
 	l->is_taken = true;
+	l->is_close = is_close;
 	pthread_cond_signal(&l->worker.wake);
 	pthread_mutex_unlock(&l->worker.lock);
 }

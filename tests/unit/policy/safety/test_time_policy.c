@@ -8,16 +8,39 @@
 
 #define MS UINT64_C(1000000)
 
-/* Returns the time after which a tenant with such readings, each half a second after the last, is in violation; 0: never. */
-static uint64_t found_after_ns(double measured, double peak)
+static uint64_t likely_found_after_ns(double certain, double likely, double peak)
 {
-	uint64_t unpaid_ns = 0;
+	struct time_account unpaid = { 0 };
 	for (unsigned i = 1; i <= 10000; i++) {
-		const struct time_reading reading = { 500 * MS, peak, measured };
-		if (time_is_over(&unpaid_ns, &reading))
+		const struct time_reading reading = { 500 * MS, peak, certain, likely };
+		if (time_is_over(&unpaid, &reading))
 			return i * 500 * MS;
 	}
 	return 0;
+}
+
+/* Returns the time after which a tenant with such readings, each half a second after the last, is in violation; 0: never. */
+static uint64_t found_after_ns(double certain, double peak)
+{
+	return likely_found_after_ns(certain, 0, peak);
+}
+
+static void test_likely_time_takes_long_to_be_found(void **state)
+{
+	assert_int_equal(likely_found_after_ns(0, 1, 0.5), 25000 * MS);
+	assert_int_equal(likely_found_after_ns(0, 0.6, 0.5), 0);
+	assert_int_equal(likely_found_after_ns(1, 1, 0), 1000 * MS);
+}
+
+/* For twenty seconds, each sample counts for the same of two tenants, though each works half of the time. */
+static void test_turns_in_the_rhythm_of_the_samples(void **state)
+{
+	struct time_account unpaid = { 0 };
+	for (unsigned i = 0; i < 10000; i++) {
+		double likely = i % 80 < 40 ? 1 : 0;
+		const struct time_reading reading = { 500 * MS, 0.5, 0, likely };
+		assert_false(time_is_over(&unpaid, &reading));
+	}
 }
 
 static void test_work_that_is_not_charged(void **state)
@@ -39,28 +62,28 @@ static void test_charged_work_is_no_violation(void **state)
 /* A sample with a large error, or one late charge, is outweighed by the readings around it. */
 static void test_one_wrong_sample_is_no_violation(void **state)
 {
-	uint64_t unpaid_ns = 0;
+	struct time_account unpaid = { 0 };
 	for (unsigned i = 0; i < 10000; i++) {
-		const struct time_reading reading = { 500 * MS, 0.5, i % 10 ? 0.5 : 1 };
-		assert_false(time_is_over(&unpaid_ns, &reading));
+		const struct time_reading reading = { 500 * MS, 0.5, i % 10 ? 0.5 : 1, 0 };
+		assert_false(time_is_over(&unpaid, &reading));
 	}
 }
 
 static void test_a_long_pause_between_looks_counts_little(void **state)
 {
-	uint64_t unpaid_ns = 0;
-	const struct time_reading reading = { 3600000 * MS, 0.4, 0.7 };
-	assert_false(time_is_over(&unpaid_ns, &reading));
+	struct time_account unpaid = { 0 };
+	const struct time_reading reading = { 3600000 * MS, 0.4, 0.7, 0.7 };
+	assert_false(time_is_over(&unpaid, &reading));
 }
 
 static void test_a_tenant_that_has_stopped_is_not_over_for_long(void **state)
 {
-	uint64_t unpaid_ns = 0;
-	const struct time_reading cheats = { 500 * MS, 0, 1 }, idles = { 500 * MS, 0, 0 };
+	struct time_account unpaid = { 0 };
+	const struct time_reading cheats = { 500 * MS, 0, 1, 1 }, idles = { 500 * MS, 0, 0, 0 };
 	for (unsigned i = 0; i < 1000; i++)
-		time_is_over(&unpaid_ns, &cheats);
+		time_is_over(&unpaid, &cheats);
 	unsigned readings = 0;
-	while (time_is_over(&unpaid_ns, &idles))
+	while (time_is_over(&unpaid, &idles))
 		readings++;
 	assert_true(readings <= 20);
 }
@@ -77,6 +100,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_work_that_is_not_charged),
+		cmocka_unit_test(test_likely_time_takes_long_to_be_found),
+		cmocka_unit_test(test_turns_in_the_rhythm_of_the_samples),
 		cmocka_unit_test(test_charged_work_is_no_violation),
 		cmocka_unit_test(test_one_wrong_sample_is_no_violation),
 		cmocka_unit_test(test_a_long_pause_between_looks_counts_little),
