@@ -11,7 +11,8 @@ FOLDER = os.path.join(REPOSITORY, "bench", "results")
 
 def load(simulated=False, sharing="time"):
     """{bench: [results]} of real or of simulated GPUs, measured with this --sharing: the newest result, or the newest of
-    each part (--part). "path" in a result is its file."""
+    each part (--part). Of the bench llm, which need not measure all ways at once (--ways), also those rows of older results
+    that no newer one has. "path" in a result is its file."""
     found = {}
     # Sorted by date, with which names begin. Within a day, parts come before whole results.
     for path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):
@@ -25,5 +26,12 @@ def load(simulated=False, sharing="time"):
             parts.clear()
         else:
             parts.pop(None, None)
-        parts[result.get("part")] = result
-    return {bench: list(parts.values()) for bench, parts in found.items()}
+        older = parts.get(result.get("part"), []) if result["bench"] == "llm" else []
+        parts[result.get("part")] = without_rows_of(older, result) + [result]
+    return {bench: [result for part in parts.values() for result in part] for bench, parts in found.items()}
+
+
+def without_rows_of(older, newer):
+    names = {row["name"] for row in newer["cases"]}
+    left = [{**result, "cases": [row for row in result["cases"] if row["name"] not in names]} for result in older]
+    return [result for result in left if result["cases"]]

@@ -3,7 +3,7 @@
  * driver's figure is independent of what the tenant says. A tenant whose measured time stays above its charged time launches
  * past the library, or makes others pay for its work: violation "over_time".
  *
- * The driver looks at the GPU five times a second, and each time counts the GPU's use for the one process that works at that
+ * The driver observes the GPU five times a second, and each time counts the GPU's use for the one process that works at that
  * moment. These are *samples*. A *reading* fetches those of the last 0.6 s. By chance, a tenant may get more samples than its
  * share. If turns repeat in the rhythm of the samples, this may last for many seconds. So samples are *certain* to show unpaid
  * work only in two cases: the tenant was charged for nothing at that time, or the other tenants' samples account for all that
