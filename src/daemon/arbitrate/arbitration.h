@@ -104,10 +104,11 @@ size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 
 /*
  * Adds a tenant to the card's arbitration. `device` is the card's index in the region. `control` and `report` must outlive the
- * lessee. Returns -ENOSPC if the arbiter is full, -EINVAL if the share is out of range.
+ * lessee. `owner` is that of arbiter_set_owner(). Returns -ENOSPC if the arbiter is full, -EINVAL if the share is out of range.
  */
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
-	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err);
+	       unsigned device, struct arbiter_share share, uint64_t owner, struct lessee **ret,
+	       struct error *err);
 /* Frees the lessee. In the region, its lease stays as last published. NULL is allowed; returns NULL. */
 struct lessee *lessee_remove(struct lessee *lessee);
 /* Sets the tenant's name for records and logs. Until then, the region's tenant_name is used. */

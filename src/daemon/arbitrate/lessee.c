@@ -8,7 +8,8 @@
 #include "daemon/arbitrate/region_host.h"
 
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
-	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err)
+	       unsigned device, struct arbiter_share share, uint64_t owner, struct lessee **ret,
+	       struct error *err)
 {
 	struct lessee *l = aligned_alloc(_Alignof(struct lessee), sizeof(*l));
 	if (!l)
@@ -29,6 +30,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 	uint64_t now_ns = clock_now_ns();
 	l->index = arbiter_add(a->arbiter, now_ns, share);
 	if (l->index >= 0) {
+		arbiter_set_owner(a->arbiter, l->index, owner);
 		window_init(&l->window_1s, NSEC_PER_SEC, now_ns, 0);
 		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
 		step_window_init(&l->steps, now_ns);

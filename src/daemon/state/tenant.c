@@ -124,13 +124,29 @@ static int make_region(struct tenant *tenant, struct error *err)
 	return 0;
 }
 
+/*
+ * Returns a number for whoever owes GPU time after the tenant has ended: the user or, in Kubernetes, the container. Root may
+ * start tenants for others, so there each name has debts of its own.
+ */
+static uint64_t owner_of(const struct tenant_terms *terms)
+{
+	const char *name = terms->claim.key[0] ? terms->claim.key : terms->name;
+	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
+	if (!terms->claim.key[0] && terms->uid)
+		return terms->uid;
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
+	return hash | UINT64_C(1) << 63; /* no uid has this bit */
+}
+
 static int make_leases(struct tenant *tenant, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		struct card *card = tenant->terms.device[i].card;
 		tenant->device[i].guaranteed_pct = tenant->terms.device[i].promise.cores_pct;
 		int r = lessee_add(card->arbitration, tenant->region.control, tenant->region.report,
-				   i, share_of(tenant, i), &tenant->device[i].lessee, err);
+				   i, share_of(tenant, i), owner_of(&tenant->terms),
+				   &tenant->device[i].lessee, err);
 		if (r < 0)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);

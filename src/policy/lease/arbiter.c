@@ -132,6 +132,8 @@ static void activate(struct arbiter *a, struct tenant *t)
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
 	t->active = true;
+	/* In free run, its state must now be set again. */
+	a->shares_changed |= t->state == LEASE_STOP;
 	t->active_index = a->active_count;
 	t->present_at = t->active_since = a->clock;
 	a->active[a->active_count++] = (int)(t - a->tenant);
@@ -199,12 +201,23 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 	return index;
 }
 
+void arbiter_set_owner(struct arbiter *a, int tenant, uint64_t owner)
+{
+	struct tenant *t = find(a, tenant);
+
+	if (!t)
+		return;
+	t->owner = owner;
+	debts_take_over(a, t);
+}
+
 void arbiter_remove(struct arbiter *a, int tenant)
 {
 	struct tenant *t = find(a, tenant);
 
 	if (!t)
 		return;
+	debts_note(a, t);
 	if (t->part.of != NONE)
 		group_leave(a, t);
 	if (a->holder == tenant)
@@ -360,6 +373,8 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 		charge_fill_tokens(a, t);
 		state = t->tokens_ns >= charge_tokens_needed(a, t) ? LEASE_GO : LEASE_STOP;
 	}
+	if (!t->active && debts_must_wait(a, t))
+		state = LEASE_STOP;
 	if (state == LEASE_STOP) {
 		lease_hold(a, t);
 	} else {

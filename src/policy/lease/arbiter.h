@@ -36,7 +36,8 @@
  *
  *   Free run    At most one tenant is active, and it has no cap: every uncapped tenant is FREE. An idle tenant is FREE too,
  *               so its first launch waits for no other tenant; the next step sees the launch and changes to leases. For the
- *               same reason an idle capped tenant with tokens is GO while the mode is IDLE or FREE.
+ *               same reason an idle capped tenant with tokens is GO while the mode is IDLE or FREE. Only a tenant that owes
+ *               much time is held (debts.c): it gets no lease while a tenant that owes less is active.
  *   Leases      Several tenants are active, or the active one is capped: one tenant at a time has GO. Among the tenants with
  *               demand and tokens, the one whose quantum would end first in virtual time comes next. A lease ends when the
  *               quantum is over and another tenant would be chosen, when the tokens are used up, or when the holder has
@@ -81,7 +82,8 @@
  *               its turn. Beyond this, priority decides ties only. A tenant does not run free while a tenant that has worked
  *               before outranks it: in free run, more is in flight than the other should have to wait for.
  *   Return      A tenant that wants the GPU again after idleness, or has tokens again, starts at the least virtual time of the
- *               tenants that compete, less at most one quantum of its own. Debt is kept, up to debt_max_ns.
+ *               tenants that compete, less at most one quantum of its own. Debt is kept, up to debt_max_ns. The debt of a
+ *               removed tenant passes to the new tenants of its owner, until the share would have paid for it.
  *   Space       The tenants of one space group run at the same time and are one tenant to all of the above. The group has the
  *               sum of their guarantees, pays the wall time of its leases, and has no cap. Each member pays the SM time that
  *               it begins (predicted), and has its own cap on SM time. While several members are at work they are PACED:
@@ -114,6 +116,12 @@ struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; retur
 
 /* Returns an index, valid until the tenant's removal; -ENOSPC if no index is free; -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
+/*
+ * Says whose a new tenant is; call it once, after arbiter_add(). If tenants of the same owner were removed with more time than
+ * their share, the new tenant must wait until their share has paid for it. Otherwise a program could get a new turn at once by
+ * making its tenant anew. 0: nobody's, as for a tenant without this call.
+ */
+void arbiter_set_owner(struct arbiter *arbiter, int tenant, uint64_t owner);
 /* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */
 void arbiter_remove(struct arbiter *arbiter, int tenant);
 /* Changes a tenant's share; its account of GPU time goes on. Returns -EINVAL for a share out of range. */

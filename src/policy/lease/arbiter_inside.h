@@ -100,6 +100,8 @@ struct step_account {
 struct tenant {
 	bool used;
 	bool paused;
+	uint64_t owner;          /* arbiter_set_owner(); 0: none */
+	bool has_inherited_debt; /* began with a debt of its owner's turns (debts.c) */
 	struct arbiter_share share;
 	enum lease_state state;
 
@@ -193,11 +195,19 @@ struct tenant {
 	struct paced_account paced;
 };
 
+/* Until when the share of a new tenant of this owner is used up, by the turns and by the caps of removed tenants. */
+struct debt {
+	uint64_t owner;
+	uint64_t turn_until, cap_until; /* on arbiter.clock */
+};
+#define DEBTS_MAX 64
+
 enum close_reason { CLOSE_FOR_GOOD, CLOSE_FOR_OTHERS, CLOSE_FOR_URGENT, CLOSE_FOR_GANG };
 
 struct arbiter {
 	struct arbiter_config config;
 	struct tenant tenant[ARBITER_MAX_TENANTS];
+	struct debt debt[DEBTS_MAX];
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
 	int active_unpromised; /* active tenants without a guarantee */
@@ -323,6 +333,15 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t);
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps);
 /* Starts a new account for charge_settle(). */
 void charge_begin(struct tenant *t);
+
+/* debts.c */
+
+/* Keeps the debt of a tenant that is about to be removed. */
+void debts_note(struct arbiter *a, struct tenant *t);
+/* Returns true for a tenant that inherited so much debt that it gets the GPU only while no tenant that owes less is active. */
+bool debts_must_wait(const struct arbiter *a, const struct tenant *t);
+/* Charges a new tenant with what removed tenants of its owner still owe. */
+void debts_take_over(struct arbiter *a, struct tenant *t);
 
 /* lease_order.c */
 

@@ -66,10 +66,23 @@ static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 	return charge_tokens_needed(a, t);
 }
 
-static bool may_compete(const struct arbiter *a, const struct tenant *t)
+/* Returns true if a tenant is active to which tenants in debt owe their time. It need not want the GPU at this moment. */
+static bool has_creditor(const struct arbiter *a)
+{
+	for (int i = 0; i < a->active_count; i++) {
+		const struct tenant *t = &a->tenant[a->active[i]];
+		if (!t->paused && !t->seen.stopped && !debts_must_wait(a, t))
+			return true;
+	}
+	return false;
+}
+
+static bool may_compete(const struct arbiter *a, const struct tenant *t, bool is_debt_due)
 {
 	if (!t->demand)
 		return false;
+	if (is_debt_due && debts_must_wait(a, t))
+		return order_in_need(a, t);
 	return !is_capped(t) || t->urgent || t->tokens_ns >= tokens_needed(a, t) ||
 	       order_in_need(a, t);
 }
@@ -77,12 +90,12 @@ static bool may_compete(const struct arbiter *a, const struct tenant *t)
 void order_mark_candidates(struct arbiter *a)
 {
 	double least = 0;
-	bool any = false;
+	bool any = false, is_debt_due = has_creditor(a);
 
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 		bool holds = a->active[i] == a->holder;
-		bool competes = holds || (may_compete(a, t) && !t->draining);
+		bool competes = holds || (may_compete(a, t, is_debt_due) && !t->draining);
 
 		if (competes && !t->candidate) {
 			double back = a->vclock - (double)a->quantum_ns / order_weight(a, t);

@@ -85,6 +85,108 @@ static void test_overrun_is_debt(void **state)
 }
 
 /*
+ * Returns the work of a tenant with 80 %, in percent of the time, beside tenants with 20 % that launch one kernel of a second
+ * each: as soon as it has ended, the tenant is removed and another one added.
+ */
+static double share_beside_remade_tenants(uint64_t seed, uint64_t owner)
+{
+	struct gpu_model *m = model_new(seed);
+	struct gpu_model_load one = { .kernel_ns = SECOND,
+				      .burst_ns = SECOND,
+				      .think_ns = 3600 * SECOND,
+				      .think_max_ns = 3600 * SECOND };
+	int victim = gpu_model_add(m, (struct arbiter_share){ 80, 100 }, &hungry);
+	gpu_model_run(m, SECOND);
+	uint64_t before = gpu_model_work_ns(m, victim), begin = gpu_model_now_ns(m);
+	while (gpu_model_now_ns(m) < begin + 100 * SECOND) {
+		int thief = gpu_model_add(m, (struct arbiter_share){ 20, 100 }, &one);
+		arbiter_set_owner(gpu_model_arbiter(m), thief, owner);
+		while (gpu_model_kernels(m, thief) == 0)
+			gpu_model_run(m, 10 * MS);
+		gpu_model_run(m, 10 * MS);
+		gpu_model_remove(m, thief);
+	}
+	double share = 100 * (double)(gpu_model_work_ns(m, victim) - before) /
+		       (double)(gpu_model_now_ns(m) - begin);
+	gpu_model_free(m);
+	return share;
+}
+
+static void test_debt_passes_to_the_owners_next_tenant(void **state)
+{
+	assert_true(share_beside_remade_tenants(14, 0) < 60);
+	assert_true(share_beside_remade_tenants(15, 1001) > 76);
+}
+
+/* A new tenant in debt is held even at its first launch, unless nobody else works. */
+static void test_debt_holds_the_first_launch(void **state)
+{
+	struct bench b = bench_new();
+	int busy = bench_add(&b, 80, 100), debtor = bench_add(&b, 20, 100);
+	arbiter_set_owner(b.arbiter, debtor, 7);
+	bench_work(&b, busy);
+	bench_run_for(&b, 10 * MS);
+	bench_work(&b, debtor);
+	bench_run_for(&b, SECOND);
+	arbiter_remove(b.arbiter, debtor);
+	assert_int_equal(bench_add(&b, 20, 100), debtor);
+	arbiter_set_owner(b.arbiter, debtor, 7);
+	bench_run_for(&b, 300 * MS);
+	assert_int_equal(arbiter_mode(b.arbiter), ARBITER_FREE);
+	b.seen[debtor].waiting = true;
+	bench_run_for(&b, 100 * MS);
+	assert_int_equal(bench_state(&b, debtor), LEASE_STOP);
+	bench_rest(&b, busy);
+	bench_run_for(&b, 200 * MS);
+	assert_true(bench_state(&b, debtor) == LEASE_GO || bench_state(&b, debtor) == LEASE_FREE);
+	arbiter_free(b.arbiter);
+}
+
+/* A cap's debt passes on, too, and is paid with time. Tenants of other owners pay nothing. */
+static void test_debt_of_a_cap(void **state)
+{
+	struct bench b = bench_new();
+	int capped = bench_add(&b, 0, 10);
+	arbiter_set_owner(b.arbiter, capped, 7);
+	bench_work(&b, capped);
+	bench_run_for(&b, SECOND);
+	int64_t owed = arbiter_account(b.arbiter, capped).tokens_ns;
+	assert_true(owed < -800 * (int64_t)MS);
+	arbiter_remove(b.arbiter, capped);
+	int same = bench_add(&b, 0, 10), other = bench_add(&b, 0, 10);
+	arbiter_set_owner(b.arbiter, same, 7);
+	arbiter_set_owner(b.arbiter, other, 8);
+	bench_run_for(&b, MS);
+	assert_true(arbiter_account(b.arbiter, same).tokens_ns < owed * 9 / 10);
+	assert_true(arbiter_account(b.arbiter, other).tokens_ns >= 0);
+	arbiter_remove(b.arbiter, same);
+	bench_run_for(&b, 12 * SECOND);
+	same = bench_add(&b, 0, 10);
+	arbiter_set_owner(b.arbiter, same, 7);
+	bench_run_for(&b, MS);
+	assert_true(arbiter_account(b.arbiter, same).tokens_ns >= 0);
+	arbiter_free(b.arbiter);
+}
+
+/* More owners than there is room for: the debts that are paid first are forgotten. */
+static void test_many_owners_in_debt(void **state)
+{
+	struct bench b = bench_new();
+	for (uint64_t owner = 1; owner <= 100; owner++) {
+		int capped = bench_add(&b, 0, 10);
+		arbiter_set_owner(b.arbiter, capped, owner);
+		bench_work(&b, capped);
+		bench_run_for(&b, 200 * MS);
+		arbiter_remove(b.arbiter, capped);
+	}
+	int last = bench_add(&b, 0, 10);
+	arbiter_set_owner(b.arbiter, last, 100);
+	bench_run_for(&b, MS);
+	assert_true(arbiter_account(b.arbiter, last).tokens_ns < 0);
+	arbiter_free(b.arbiter);
+}
+
+/*
  * Work that never ends because the launch it waits for is held at the gate: charged as if it ran,
  * far beyond its cap, its tenant still gets a short lease several times a second.
  */
@@ -265,6 +367,10 @@ int main(void)
 		cmocka_unit_test(test_drain_deadline),
 		cmocka_unit_test(test_persistent_kernel_blocks_no_one),
 		cmocka_unit_test(test_overrun_is_debt),
+		cmocka_unit_test(test_debt_passes_to_the_owners_next_tenant),
+		cmocka_unit_test(test_debt_holds_the_first_launch),
+		cmocka_unit_test(test_debt_of_a_cap),
+		cmocka_unit_test(test_many_owners_in_debt),
 		cmocka_unit_test(test_stuck_and_waiting),
 		cmocka_unit_test(test_stuck_and_sliced),
 		cmocka_unit_test(test_stopped_holder),
