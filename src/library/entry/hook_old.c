@@ -8,6 +8,7 @@
 #include "library/launch/gate.h"
 #include "library/loader/real.h"
 #include "library/memory/holding.h"
+#include "library/memory/swap_hold.h"
 
 /* ---- memory: the driver's old functions in the form that the newer hooks call ---- */
 
@@ -173,6 +174,7 @@ CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D
 
 CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
 {
+	WITH_MEMORY_STILL();
 	captures_begin();
 	return captures_began(stream, begin(stream));
 }
@@ -182,6 +184,7 @@ CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, C
 			      CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
 			      CUgraphRecaptureCallback callback, void *data)
 {
+	WITH_MEMORY_STILL();
 	captures_begin();
 	return captures_began(stream, begin(stream, mode, graph, callback, data));
 }

@@ -7,7 +7,10 @@
 
 #include "abi/cuda_abi.h"
 
-/* Call before and after the driver call that begins a capture. captures_began() returns `result`. */
+/*
+ * Call before and after the driver call that begins a capture, in a function with WITH_MEMORY_STILL(): a move that has begun
+ * would not see the capture. captures_began() returns `result`.
+ */
 void captures_begin(void);
 CUresult captures_began(CUstream stream, CUresult result);
 /* Call after cuStreamEndCapture returned `result`. */
