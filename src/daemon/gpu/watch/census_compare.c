@@ -96,10 +96,11 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
-	/* How much of `unnamed` the library had already measured. Grows by `fresh`, but not beyond `unnamed`. */
+	/* The library had measured `fresh` bytes of `unnamed`. Its figure excuses the process, so the sum stays within `unnamed`. */
 	uint64_t *measured = &p->census[device].measured;
-	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
-	*measured += fresh < left ? fresh : left;
+	if (*measured > unnamed)
+		*measured = unnamed;
+	*measured += fresh < unnamed - *measured ? fresh : unnamed - *measured;
 	atomic_store_explicit(&d->unnamed_bytes, unnamed, memory_order_relaxed);
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
