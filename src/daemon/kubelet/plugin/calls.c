@@ -204,7 +204,6 @@ static void free_allocation(struct allocation *a)
 	free(a->injection);
 }
 
-/* Undoes the claims that the call made, because it failed for one of its containers. */
 static void undo(struct plugin *plugin, const struct allocation *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
@@ -270,13 +269,16 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 	} else if (r >= 0) {
 		r = allocate_all(plugin, &request, &a, &err);
 	}
+	struct grpc_message *reply = r < 0 ? NULL : message_allocated(a.injection, a.count);
+	if (r >= 0 && !reply)
+		r = error_set_errno(&err, ENOMEM, "answer");
 	if (r < 0) {
 		undo(plugin, &a);
 		plugin->refused++;
 		plugin_refuse(call, "Allocate", r, &err);
 		return;
 	}
-	reply_and_end(call, message_allocated(a.injection, a.count));
+	reply_and_end(call, reply);
 	plugin_request_pods_soon(plugin);
 	plugin->allocations++;
 	plugin->allocate_ns += clock_now_ns() - begun_ns;

@@ -31,7 +31,7 @@ struct arena {
 	bool is_tenants, has_thread;
 	pthread_t thread;
 	_Atomic bool stop, is_short, has_ended;
-	/* used only if the arena is charged to the tenant: */
+	/* the tenant's cgroup; set only if the arena is charged to the tenant */
 	struct memory_cgroup cgroup;
 	char tenant[REGION_NAME_MAX + 16]; /* the tenant's name, for the log; "": unknown */
 	_Atomic pid_t child;               /* the child that allocates the file's pages; 0: none */
@@ -139,6 +139,7 @@ static void *populate_in_cgroup(void *data)
 		populate_as_child(a);
 	if (child < 0) {
 		log_short(a, where, strerror(errno));
+		atomic_store(&a->has_ended, true);
 		return NULL;
 	}
 	atomic_store(&a->child, child);

@@ -29,7 +29,7 @@ struct tenant_checkpoint {
 	uint64_t park_until_ns;
 	/* the tenant was paused before the request to leave; restored if leaving fails */
 	bool was_paused;
-	int failed; /* errno with which the last request failed; 0: it did not fail */
+	struct error failure; /* of the last request; code 0: it did not fail */
 };
 
 static void place_changed(void *data, struct checkpoint *checkpoint);
@@ -108,7 +108,7 @@ static int send_order(struct tenant *t, enum checkpoint_goal goal, struct error 
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
-/* Publishes the quota, and reports tenants_changed: the tenant's move changes how much can be promised to other tenants. */
+/* Reports tenants_changed, because the tenant's move changes how much can be promised to other tenants. */
 static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -126,10 +126,7 @@ static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_
 		t, true, "a restarted daemon may not know whether its memory is on its GPU");
 }
 
-/*
- * Ends the tenant's checkpoint: publishes the quota, and lets the tenant run unless `paused`. Call when all memory is on the
- * card again.
- */
+/* Call when all of the tenant's memory is on the card again. */
 static void resume_on_card(struct tenant *t, bool paused)
 {
 	swap_set_order(t, SWAP_ORDER_IN);
@@ -140,7 +137,7 @@ static void resume_on_card(struct tenant *t, bool paused)
 static void log_failure(struct tenant *t, const char *what, const char *text)
 {
 	log_warning_of(tenant_log_key(&t->terms), "tenant '%s': %s: %s", t->terms.name, what, text);
-	t->checkpoint_request->failed = EIO;
+	error_set(&t->checkpoint_request->failure, EIO, "%s", text);
 }
 
 static void place_changed(void *data, struct checkpoint *checkpoint)
@@ -207,7 +204,7 @@ static int begin_to_leave(struct tenant *t, struct error *err)
 	int r = ensure_checkpoint(t, err);
 	if (r < 0)
 		return r;
-	t->checkpoint_request->failed = 0;
+	t->checkpoint_request->failure = (struct error){ 0 };
 	t->checkpoint_request->is_parking = true;
 	t->checkpoint_request->park_until_ns = clock_now_ns() + PARK_NS;
 	swap_set_order(t, SWAP_ORDER_PARKED);
@@ -315,7 +312,7 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 		r = send_order(t, CHECKPOINT_IN, err);
 	if (r < 0)
 		return r;
-	t->checkpoint_request->failed = 0;
+	t->checkpoint_request->failure = (struct error){ 0 };
 	/* From here on, the promise counts on the card again, so that the memory is promised to no other tenant. */
 	publish_place(t);
 	set_terms(t, true, paused, false);
@@ -332,7 +329,7 @@ int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 		return 0;
 	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
 		return 1;
-	return c->failed ? error_set(err, c->failed, "%s", checkpoint_error(t->checkpoint)) : 0;
+	return c->failure.code ? error_set(err, c->failure.code, "%s", c->failure.text) : 0;
 }
 
 struct swap_progress tenant_checkpoint_progress(struct tenant *t)
