@@ -22,8 +22,8 @@ static uint64_t time_to_pay(const struct arbiter *a, double debt_ns, double rate
 	return (uint64_t)(fmin(debt_ns, (double)a->config.debt_max_ns) * 100 / rate_pct);
 }
 
-/* Returns the owner's debt, or an unused one: if need be the one that is paid first. */
-static struct debt *find_debt(struct arbiter *a, uint64_t owner)
+/* Returns the owner's debt. If there is none, empties the entry that is paid first, such as an unused one, for the owner. */
+static struct debt *entry_for(struct arbiter *a, uint64_t owner)
 {
 	struct debt *oldest = &a->debt[0];
 	for (unsigned i = 0; i < DEBTS_MAX; i++) {
@@ -47,7 +47,7 @@ void debts_note(struct arbiter *a, struct tenant *t)
 	bool is_overdrawn = is_capped(t) && -t->tokens_ns > (double)a->quantum_ns;
 	if (!is_ahead && !is_overdrawn)
 		return;
-	struct debt *d = find_debt(a, t->owner);
+	struct debt *d = entry_for(a, t->owner);
 	if (is_ahead)
 		d->turn_until = max_u64(d->turn_until, a->clock + time_to_pay(a, ahead_ns(a, t),
 									      order_weight(a, t)));

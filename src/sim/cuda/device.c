@@ -169,8 +169,9 @@ static const struct {
 	{ 115, 1 },         /* MEMORY_POOLS_SUPPORTED */
 	{ 120, 1 },         /* CLUSTER_LAUNCH */
 	{ 121, 1 },         /* DEFERRED_MAPPING_CUDA_ARRAY_SUPPORTED */
-	{ 125, 1 },         /* UNIFIED_FUNCTION_POINTERS */
-	{ 129, 1 },         /* MEM_SYNC_DOMAIN_COUNT */
+	{ 125, 1 },         /* IPC_EVENT_SUPPORTED */
+	{ 126, 4 },         /* MEM_SYNC_DOMAIN_COUNT */
+	{ 129, 1 },         /* UNIFIED_FUNCTION_POINTERS */
 	{ 132, 0 },         /* MULTICAST_SUPPORTED */
 };
 
@@ -189,8 +190,7 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attr, CUdevice dev)
 	case 75: *value = device->info.cc_major; return CUDA_SUCCESS;
 	case 76: *value = device->info.cc_minor; return CUDA_SUCCESS;
 	case 85: *value = dev; return CUDA_SUCCESS;                /* MULTI_GPU_BOARD_GROUP_ID */
-	case 134: *value = device->info.numa; return CUDA_SUCCESS; /* NUMA_ID */
-	case 141: *value = device->info.numa; return CUDA_SUCCESS; /* HOST_NUMA_ID */
+	case 134: *value = device->info.numa; return CUDA_SUCCESS; /* HOST_NUMA_ID */
 	}
 	*value = 0;
 	for (size_t i = 0; i < sizeof(attributes) / sizeof(*attributes); i++)
