@@ -5,7 +5,6 @@
 
 #define WORD_MAX 128
 
-/* The words typed so far, and the callback for words that fit. */
 struct look {
 	int count;
 	char *const *words;
@@ -20,7 +19,6 @@ static void offer(const struct look *look, const char *word, const char *help)
 
 	if (strncmp(word, look->current, strlen(look->current)) != 0)
 		return;
-	/* Offer only the first line of an option's help. */
 	if (help) {
 		size_t length = strcspn(help, "\n");
 

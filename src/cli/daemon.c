@@ -104,7 +104,7 @@ static bool answers(const char *socket_path)
 	return false;
 }
 
-/* Starts the simulated GPU's server; if one runs already, *ret_pid is 0. */
+/* If a server runs already, *ret_pid is 0. */
 static int start_sim(const char *run_dir, const char *spec, const char *sim_socket, pid_t *ret_pid,
 		     struct error *err)
 {

@@ -155,10 +155,6 @@ const char *options_nearest(const char *text, const char *(*next)(const void *li
 
 		if (strlen(candidate) > NEAREST_LENGTH_MAX)
 			continue;
-		/*
-		 * If `text` has more than three characters and begins a candidate ("--mem" begins "--memory"), that counts as
-		 * one edit.
-		 */
 		d = prefix > 3 && strncmp(candidate, text, prefix) == 0 ? 1
 									: distance(text, candidate);
 		if (d < least && d < strlen(candidate)) {
@@ -201,7 +197,7 @@ static int refuse_unknown(const struct option_row *rows, const char *argument, s
 	return error_set(err, EINVAL, "%s: unknown option; --help lists the options", name);
 }
 
-/* Reads the option argv[0] of `argc` arguments. Returns how many arguments the option takes, or a negative error. */
+/* Returns how many arguments the option takes, or a negative error. */
 static int read_one(const struct option_row *rows, int argc, char **argv, void *values,
 		    struct error *err)
 {

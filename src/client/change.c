@@ -57,7 +57,7 @@ static json_t *get_device(allot_change *change, int index)
 	return json_array_append_new(devices, device) ? NULL : device;
 }
 
-/* Sets a member of the entry for device `index`. Takes ownership of `value`, also on failure. */
+/* Takes ownership of `value`, also on failure. */
 static int put(allot_change *change, int index, const char *key, json_t *value)
 {
 	json_t *device = get_device(change, index);

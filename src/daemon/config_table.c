@@ -251,7 +251,6 @@ static const struct settings_row rows[] = {
 	  "schedulers may promise this many times a GPU's time", .check = check_above_zero },
 };
 
-/* Sets the error for the unknown setting `key`. If it is a tuning value, the error says where that can be set. */
 static int refuse_name(const char *key, struct error *err)
 {
 	const struct settings_row *tuning = settings_find(&config_tuning, key);

@@ -78,7 +78,6 @@ static void write_ready(int *fd)
 
 /* ---- directories ---- */
 
-/* Makes the run directory, checks who may access it, and stores its absolute path in `node`. */
 static int prepare_run_dir(const struct options *options, struct error *err)
 {
 	char dir[PATHS_MAX];

@@ -66,7 +66,7 @@ static bool is_at_rest(struct node *node)
 	return was_asleep && node->slept_at_tick;
 }
 
-/* Runs once a second while there are tenants: updates their use, looks for changes, and ends unused tenants. */
+/* Runs once a second while there are tenants. */
 static void tick_due(void *data, uint32_t events)
 {
 	struct node *node = data;
@@ -105,9 +105,9 @@ static void drain_due(void *data, uint32_t events)
 static void linger_due(void *data, uint32_t events)
 {
 	struct node *node = data;
-	/* Do not end while there is a tenant, or a connected client, which may be about to make one. */
 	if (node->tenant_count)
 		return;
+	/* A connected client may be about to make a tenant. */
 	if (control_connections(node->control)) {
 		loop_arm(node->linger_timer, node->config.linger_ns, 0);
 		return;

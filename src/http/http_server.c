@@ -141,8 +141,8 @@ static struct server_call *choose_victim(const struct server *s, uint64_t now_ns
 }
 
 /*
- * Closes one connection, if one may be closed. Returns whether there is room for a new connection. Shuts the socket down, which
- * looks to libmicrohttpd like a client that left.
+ * Closes one connection, if one may be closed. Returns whether there is room for a new connection. To libmicrohttpd, a socket
+ * that was shut down looks like a client that left.
  */
 static bool make_room(struct server *s)
 {
@@ -190,10 +190,7 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 	       now_ns - c->since_ns >= limit_ns;
 }
 
-/*
- * Timer: shuts down the sockets of overdue connections, and resumes accepting if there is room. To libmicrohttpd, a socket that
- * was shut down looks like a client that left.
- */
+/* Timer: shuts down the sockets of overdue connections, and resumes accepting if there is room. */
 static void check_connections(void *data, uint32_t events)
 {
 	struct server *s = data;
@@ -288,7 +285,6 @@ static int start_daemon(struct generation *g, struct error *err)
 				 "libmicrohttpd can't start an HTTP server: memory or file descriptors may be short");
 }
 
-/* Makes a generation with the present certificate and puts it first in the server's list. */
 static int generation_begin(struct server *s, struct error *err)
 {
 	struct generation *g = calloc(1, sizeof(*g));
@@ -315,10 +311,7 @@ static int generation_begin(struct server *s, struct error *err)
 	return 0;
 }
 
-/*
- * Ends the generation: libmicrohttpd ends each connection and calls its callback. libmicrohttpd requires that suspended
- * connections are resumed first.
- */
+/* libmicrohttpd ends each connection and calls its callback. It requires that suspended connections are resumed first. */
 static struct generation *generation_end(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;

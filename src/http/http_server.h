@@ -28,10 +28,10 @@ struct server_request {
 	const char *method, *path;
 	/* Headers; NULL if missing. `authorization` may come from SERVER_PROXIED_AUTHORIZATION. */
 	const char *authorization, *host, *origin;
-	const char *body; /* valid until the handler returns; followed by a NUL; NULL if there is none */
+	const char *body; /* valid until the handler returns; NUL-terminated; NULL if none */
 	size_t body_size;
 	struct server_call *call; /* to be passed to server_call_answer() */
-	void *tls; /* the connection's gnutls_session_t, valid until the handler returns; NULL without TLS */
+	void *tls; /* the gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
 	 * The handler may store here when it identified the client, for later requests of the same connection. Initially 0;
 	 * NULL without TLS.

@@ -73,7 +73,7 @@ struct server {
 	size_t bodies; /* bytes that are allocated for the bodies of all requests */
 	bool is_accept_paused;
 	struct tls tls;
-	uint64_t certificate_checked_ns; /* when the certificate files were last checked for changes */
+	uint64_t certificate_checked_ns;
 };
 
 void server_set_accept_paused(struct server *server, bool is_paused);

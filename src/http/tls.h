@@ -14,7 +14,7 @@
 
 struct tls {
 	const char *certificate_file, *key_file; /* owned by the caller; NULL: no TLS */
-	const char *client_ca_file; /* owned by the caller; NULL if clients are not asked for certificates */
+	const char *client_ca_file; /* owned by the caller; NULL: no certificate is asked for */
 	/* Contents of the three files as last read; NULL if not read yet. */
 	char *certificate, *key, *client_ca;
 	struct stat seen[TLS_FILES]; /* state of the files at the last attempt to read them */

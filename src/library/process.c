@@ -31,7 +31,8 @@
 #include "library/sys/log.h"
 #include "library/trace/trace.h"
 
-#ifndef JOIN_PATIENCE_NS /* How long a process tries to join while no daemon answers. Tests define a shorter time. */
+/* How long a process tries to join while no daemon answers. Tests define a shorter time. */
+#ifndef JOIN_PATIENCE_NS
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
 #endif
 #define JOIN_ANSWER_NS (5 * NS_PER_S) /* how long one try waits for the daemon's answer */
@@ -172,10 +173,7 @@ static void forget_parent(void)
 	atomic_store(&process_state.mode, PROCESS_UNKNOWN);
 }
 
-/*
- * Returns the slot that `r` assigns to this process. Sets own_pid there before anything is counted, because the library's NVML
- * hooks list processes by own_pid.
- */
+/* Sets own_pid before anything is counted in the slot, because the library's NVML hooks list processes by own_pid. */
 static struct region_slot *sign_slot(const struct registration *r)
 {
 	struct region_slot *slot = &r->report->slot[r->slot];

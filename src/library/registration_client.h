@@ -12,7 +12,7 @@ struct registration {
 	const struct region_control *control; /* read-only mapping */
 	struct region_report *report;         /* shared mapping */
 	uint32_t slot;
-	void *arena; /* control->arena_bytes of shared memory; NULL if the tenant is not swappable */
+	void *arena;       /* control->arena_bytes of shared memory; NULL if not swappable */
 	char message[128]; /* why registration failed */
 };
 

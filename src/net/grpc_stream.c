@@ -148,7 +148,7 @@ static void reset(struct grpc_call *call, uint32_t code)
 	grpc_connection_wake(call->connection);
 }
 
-/* Answers with headers only: the call ends without a message, mostly because it failed or its request was not valid. */
+/* Answers with headers only, for a call that ends without a message. */
 static void answer_headers(struct grpc_call *call, const char *http_status)
 {
 	char number[4];

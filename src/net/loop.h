@@ -16,7 +16,8 @@ struct loop_source;
 typedef void (*loop_handler)(void *data, uint32_t events);
 
 int loop_new(struct loop **ret, struct error *err);
-struct loop *loop_free(struct loop *loop); /* remove all sources first; NULL is allowed; returns NULL */
+/* Remove all sources first. NULL is allowed; returns NULL. */
+struct loop *loop_free(struct loop *loop);
 
 /* Watches fd, which the caller still owns. Returns 0 or -errno. */
 int loop_add(struct loop *loop, int fd, uint32_t events, loop_handler handler, void *data,

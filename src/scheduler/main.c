@@ -82,7 +82,6 @@ struct listener {
 	struct server *server; /* NULL if off */
 };
 
-/* Warns of a certificate that has expired, or will in less than EXPIRY_SOON_DAYS: clients reject an expired one. */
 static void check_expiry(const char *file)
 {
 	struct error err = { 0 };

@@ -187,7 +187,7 @@ static void do_preempt(struct scheduler *s, struct call_args *args, struct serve
 	answer_json(ret, 200, answer);
 }
 
-/* Answers prioritize. The format of the answer has no place for an error, so the HTTP status reports errors. */
+/* The format of the answer has no place for an error, so the HTTP status reports errors. */
 static void do_prioritize(struct scheduler *s, struct call_args *args, struct server_call *call,
 			  struct server_answer *ret)
 {
@@ -216,7 +216,7 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 	if (r >= 0)
 		r = cluster_bind(s->cluster, args->object, done, data, &err);
 	if (r >= 0) {
-		/* binding_done() answers with this status, whatever became of the binding. */
+		/* This status is counted now, because binding_done() answers with it in any case. */
 		*ret = (struct server_answer){ .status = 200, .is_later = true };
 		return;
 	}
@@ -370,7 +370,7 @@ static const struct route {
 	{ "/metrics", false, NO_VERB, AUTHORIZE_METRICS, do_metrics },
 };
 
-/* Counts a request. `status`: 0 if the answer comes later and is counted then. */
+/* `status`: 0 if the answer comes later and is counted then. */
 static void count(struct scheduler *s, const struct route *route, unsigned status, uint64_t spent_ns)
 {
 	if (route->verb == NO_VERB)

@@ -41,7 +41,7 @@ enum sim_request {
 	SIM_MEM_INFO,  /* card -> val: total, used */
 	/* id: block; carries the read end of a pipe, whose write end stands for the block */
 	SIM_MEM_EXPORT,
-	SIM_MEM_IMPORT, /* carries a descriptor that stands for a block -> val: block, bytes, card */
+	SIM_MEM_IMPORT, /* carries a descriptor for a block -> val: block, bytes, card */
 	/* id: block, arg: address -> val: the block's name for another process (legacy IPC) */
 	SIM_MEM_NAME,
 	/* arg: name, 1 if NVML shall never count the block for the client -> val: block, bytes, card */
@@ -65,7 +65,8 @@ enum sim_request {
 	SIM_EVENT_FREE,   /* [one-way] id: event */
 	SIM_EVENT_RECORD, /* [one-way] id: event, arg: stream */
 	SIM_EVENT_AWAIT,  /* [one-way] id: event, arg: stream */
-	SIM_EVENT_QUERY, /* id: event -> val: done, done at ns, earliest ns at which it can be done */
+	/* id: event -> val: done, done at ns, earliest ns at which it can be done */
+	SIM_EVENT_QUERY,
 	/* id: event; the reply comes when the event is done -> val: 1, done at ns */
 	SIM_EVENT_SYNC,
 	SIM_EVENT_NAME,   /* id: event -> val: the event's name for another process */
@@ -76,7 +77,7 @@ enum sim_request {
 	SIM_CTX_SYNC,
 	SIM_ROOM,     /* the reply comes when the launch queue has room again */
 	SIM_CTX_FREE, /* card, arg: context; drops the unfinished work of the context's streams */
-	/* card, arg[0]: age in us of the oldest sample of use by processes -> payload struct sim_card_state, then its processes */
+	/* card, arg[0]: age in us of the oldest sample of use -> payload struct sim_card_state, then its processes */
 	SIM_CARD_STATE,
 	SIM_SAMPLES, /* card, arg: since ns -> payload: struct sim_sample, oldest first */
 	SIM_LISTEN,  /* arg: 1 to get Xid and ECC notes from now on, 0 to stop them */
@@ -178,7 +179,7 @@ struct sim_card_info {
 	uint64_t memory_bytes;
 	uint64_t context_bytes;
 	uint64_t block_bytes; /* granularity of device memory */
-	/* copies to or from the host; copies and memsets within the card */
+	/* copy: copies to or from the host; set: copies and memsets within the card */
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
 	uint64_t nvlink_bytes_per_s; /* to a peer, for each link */
 	/*
@@ -192,7 +193,7 @@ struct sim_card_info {
 	int32_t numa;      /* -1: unknown */
 	uint32_t peers;    /* bit i: NVLink to card i */
 	uint32_t switched; /* 1 if the links go to a switch */
-	/* links[i]: number of NVLinks to card i; if this card's NVLinks go to a switch, their total number, for each peer i */
+	/* links[i]: number of NVLinks to card i. If all NVLinks of this card go to a switch: their number, for each peer i. */
 	uint8_t links[SIM_MAX_CARDS];
 	uint8_t pcie_depth;                      /* 0: place on the PCIe bus unknown */
 	uint8_t pcie[SIM_PCIE_DEPTH];            /* host bridge, then each switch below */

@@ -118,10 +118,7 @@ struct region_control_device {
 	_Atomic uint64_t depth_ns;      /* most work in flight under LEASE_GO */
 	/* most work in flight under LEASE_FREE while the tenant is alone on the device */
 	_Atomic uint64_t free_depth_ns;
-	/*
-	 * If the only work item in flight takes depth_ns or more, a second item may start if the first takes less than
-	 * long_work_ns.
-	 */
+	/* If a single work item fills depth_ns, a second one may still start while less work than this is in flight. */
 	_Atomic uint64_t long_work_ns;
 	/* 0; an older library reads another field here */
 	uint64_t reserved;
@@ -340,8 +337,8 @@ struct region_bell {
 	/* Number of sync points (enum region_sync_point): waits for all work in flight, as at the end of a step. */
 	_Atomic uint32_t sync_points;
 	/*
-	 * A part of busy_ns: from the start of each lease until the program is ahead of the GPU, with 1 ms of work, or half of
-	 * depth_ns, in flight.
+	 * A part of busy_ns: from the start of each lease until the program is ahead of the GPU, that is, until 1 ms of work or
+	 * half of depth_ns is in flight.
 	 */
 	_Atomic uint64_t ramp_ns;
 	uint64_t reserved; /* an older library counts something unused here */

@@ -74,7 +74,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* A list of a program's arguments. The strings are static, from argv, or the caller's. */
+/* The arguments of a program. The strings are not owned: they are static, from argv, or the caller's. */
 struct arguments {
 	char **words;
 	size_t count;

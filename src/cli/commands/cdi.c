@@ -184,7 +184,7 @@ static int create_device(const struct command *self, void *options, char *name, 
 
 /* ---- creating a device for each GPU ---- */
 
-/* Creates a device for each GPU: "gpu0" is the unpromised part of GPU 0. Existing devices are left unchanged. */
+/* "gpu0" is the unpromised part of GPU 0. Existing devices are left unchanged. */
 static int create_cards(const struct command *self, void *data, char *operand, struct error *err)
 {
 	const struct cdi_options *options = data;

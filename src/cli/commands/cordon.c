@@ -15,7 +15,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* Finds the GPU that `wanted` names. *ret points into *ret_hello, the daemon's reply. */
+/* *ret points into *ret_hello, the daemon's reply. */
 static int find_gpu(struct client *client, const struct parse_devices *wanted, json_t **ret_hello,
 		    const json_t **ret, struct error *err)
 {

@@ -143,9 +143,7 @@ static int read_token(const struct explain_options *o, char **ret, struct error 
 	return r < 0 ? error_add(err, r, "--token-file") : 0;
 }
 
-/*
- * Asks allot-scheduler. After a failure, *ret_own is true if the error came from allot-scheduler, not from a server in between.
- */
+/* After a failure, *ret_own is true if the error came from allot-scheduler, not from a server in between. */
 static int ask_scheduler(const struct kube_access *access, const char *token, const char *path,
 			 json_t **ret, bool *ret_own, struct error *err)
 {

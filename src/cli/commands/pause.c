@@ -140,7 +140,7 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 				   name, name);
 }
 
-/* Serves both subcommands. The request's operation is the subcommand's name. */
+/* The request's operation is the subcommand's name. */
 static int pause_or_resume(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct pause_options *options = data;

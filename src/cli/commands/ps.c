@@ -123,7 +123,6 @@ static void write_frame(const struct ps_options *options, const json_t *list, in
 	table_write(list, width, out);
 }
 
-/* Tells the user how to list the tenants of a simulated GPU, if its daemon runs. */
 static void hint_at_simulated(const struct ps_options *options)
 {
 	char run_dir[PATHS_MAX];

@@ -104,7 +104,6 @@ static bool has_on_full_wait(const struct run *run)
 	return on_full && strcmp(on_full, "wait") == 0;
 }
 
-/* Finds liballot.so. Fails if its path has ' ' or ':', because LD_PRELOAD splits paths there. */
 static int find_library(struct run *run, struct error *err)
 {
 	int r = install_find(INSTALL_LIBRARY, run->library, err);
@@ -176,7 +175,6 @@ static int check_policy(struct run *run, struct client *client, const json_t *he
 	return 0;
 }
 
-/* Warns that ALLOT_CONFIG does not apply to a daemon that already runs. */
 static void warn_of_ignored_config(const json_t *hello)
 {
 	const char *named = getenv("ALLOT_CONFIG");
@@ -410,7 +408,7 @@ static void run_clean(struct run *run)
 	environment_free(&run->environment);
 }
 
-/* Makes the checks that need no daemon. A failure sets *ret_status, the exit status. */
+/* Makes the checks that need no daemon. On failure, *ret_status is the exit status. */
 static int prepare(struct run *run, int *ret_status, struct error *err)
 {
 	int r = terms_check(&run->options.terms, err);

@@ -151,7 +151,6 @@ static void put_state(const json_t *tenant, char cell[CELL_MAX])
 		 (long long)json_integer_value(json_object_get(wait, "place")), since);
 }
 
-/* Writes how much of the tenant's memory was moved off the GPU, or "-" if the memory can't be moved. */
 static void put_swapped(const json_t *tenant, char *cell)
 {
 	const json_t *swap = json_object_get(tenant, "swap");
@@ -172,7 +171,6 @@ static void put_priority(const json_t *tenant, char *cell)
 		strcpy(cell, "-");
 }
 
-/* Writes the first of the tenant's containers, and the count of further ones. */
 static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *list = json_object_get(tenant, "containers");
@@ -403,7 +401,6 @@ static void write_groups(const struct table *table, FILE *out)
 	fputc('\n', out);
 }
 
-/* Writes the device's fault, if it has one, and "cordoned" if it takes no new tenants because of `allot cordon`. */
 static void write_health(const json_t *device, FILE *out)
 {
 	const char *health = json_string_value(json_object_get(device, "health"));

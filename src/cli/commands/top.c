@@ -285,7 +285,7 @@ static void begin_change(struct view *view, struct source *source)
 		say(view, false, "asked the daemon ...");
 }
 
-/* Handles all typed keys. Returns true if the user quit with q. */
+/* Returns true if the user quit with q. */
 static bool read_keys(struct top *top, struct source *source, struct error *err)
 {
 	uint32_t key;

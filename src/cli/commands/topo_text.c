@@ -67,7 +67,6 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 	const json_t *parts = json_object_get(group, "groups");
 	const char *way = text_of(group, "pcie", NULL);
 
-	/* Show no distance for a single GPU. */
 	if (json_array_size(json_object_get(group, "devices")) > 1) {
 		fprintf(out, "%*s", indent, "");
 		if (json_is_integer(numa) && !json_equal(numa, around))

@@ -15,7 +15,6 @@
 /* A claim that does not exist. The status of a request for it (404 or 403) shows whether this user may read claims. */
 #define NO_CLAIM DRA_API "/namespaces/default/resourceclaims/allot-doctor"
 
-/* Writes the path of the driver's socket, in the directory that the setting kube_dra_dir names. */
 static void find_socket(struct doctor *d, char ret[PATH_MAX])
 {
 	char directory[FACT_TEXT_MAX];

@@ -20,8 +20,8 @@ struct freezers {
 };
 
 /*
- * If cgroup `name` has a freezer's file: stores in may_write whether this user may write the file, and ends the search. One
- * file is enough, because the files of all cgroups have the same owner.
+ * Visits cgroup `name`. If it has a freezer's file, stores whether this user may write the file, and ends the search: the files
+ * of all cgroups have the same owner.
  */
 static bool find_freezer(void *data, const char *name)
 {

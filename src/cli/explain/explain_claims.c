@@ -333,7 +333,6 @@ static bool is_claim_blocking(const json_t *pod, const json_t *entry,
 	if (claim_is_not_there(entry, name, known, why))
 		return true;
 	if (results_of(claim)) {
-		/* Return false although the text is written: a later test may find a more exact reason. */
 		snprintf(why, WHY_MAX,
 			 "claim %s is allocated on node %s; something other than GPUs keeps the pod "
 			 "from running",

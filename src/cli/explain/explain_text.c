@@ -216,7 +216,6 @@ static void write_ask(const json_t *e, const json_t *ask, FILE *out)
 		*explain_word(e, "placed_by") && cores ? ", placed by use" : "");
 }
 
-/* Writes the guaranteed or lent share of a GPU's time, if any. */
 static void write_time(const json_t *share, FILE *out)
 {
 	if (explain_number(share, "cores_pct"))

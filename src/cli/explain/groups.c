@@ -162,10 +162,6 @@ static struct groups make_groups(const json_t *e)
 	return g;
 }
 
-/*
- * For a pod placed by measured use: writes how many GPUs are in a cooldown, in which they take no such pods, and how many
- * have no measured use.
- */
 static void write_use(const struct group *g, FILE *out)
 {
 	if (g->cooling_down)

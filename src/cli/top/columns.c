@@ -400,10 +400,6 @@ static int total(const struct columns *columns)
 	return sum;
 }
 
-/*
- * Makes the table narrower: drops the column with the lowest rank. But if that rank is RANK_FAIR or higher, takes one character
- * from the names instead, while names are wider than NAME_LEAST.
- */
 static void narrow(struct columns *columns)
 {
 	int lowest = COLUMN_TENANT;

@@ -276,10 +276,6 @@ static void draw_help(struct cells *cells)
 		 &(struct bar){ .got = 0.8, .has_asked = true, .asked = 1, .away = 0.4 });
 }
 
-/*
- * Whether to draw the selected tenant's details: as the user chose; by default, if the screen is high enough. Never in the
- * output of --once (is_page), or if the table would keep fewer than ROWS_LEAST rows.
- */
 static bool wants_details(const struct layout *layout, int lines, int left)
 {
 	enum view_details details = layout->view->details;

@@ -11,8 +11,8 @@ static json_t *make_rates(const struct history_rates *rates)
 }
 
 /*
- * Adds "rates" to each device of each tenant. The devices in this list have the same order as the shares in the snapshot, and
- * so as the shares in `history`.
+ * Adds "rates" to each device of each tenant. The devices, the snapshot's shares and the shares in `history` all have the same
+ * order.
  */
 static void add_rates(json_t *tenants, const struct history *history)
 {

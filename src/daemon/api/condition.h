@@ -21,7 +21,7 @@ enum tenant_condition {
 	TENANT_CONDITIONS
 };
 
-/* Returns the tenant's condition. figures[i] describes the tenant's device i. */
+/* figures[i] describes the tenant's device i. */
 enum tenant_condition tenant_condition(const struct tenant *tenant,
 				       const struct lessee_figures *figures);
 /* Returns "paused", "queued" and so on. Stable: programs may rely on the words. */

@@ -27,7 +27,7 @@
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 
-/* The connections of one uid. Users are served in turn, one request each. */
+/* The connections of one uid. */
 struct user {
 	struct user *next;
 	uid_t uid;
@@ -69,7 +69,6 @@ struct control {
 	unsigned count;
 };
 
-/* Finds or makes the user with this uid. Returns NULL if out of memory. */
 static struct user *user_of(struct control *control, uid_t uid)
 {
 	struct user *u = control->users;
@@ -302,7 +301,6 @@ static void turn_due(void *data, uint32_t events)
 	loop_arm(control->turn, 0, 0);
 }
 
-/* Returns true if no request waits or is being answered. */
 static bool is_idle(const struct connection *c)
 {
 	return !c->out && !c->is_ready;

@@ -147,7 +147,6 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	return json;
 }
 
-/* Returns null if the tenant does not wait for memory. */
 static json_t *wait_to_json(const struct tenant *t, uint64_t now_ns)
 {
 	const struct memory_wait *a = &t->memory_wait;

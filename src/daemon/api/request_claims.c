@@ -39,7 +39,6 @@ static int read_key(const json_t *request, struct key *ret, const char **ret_nam
 	return 0;
 }
 
-/* Finds the claim that the request names. Returns -EPERM if it is another user's and the caller is no administrator. */
 static int find_own(struct session *session, const json_t *request, struct claim **ret,
 		    struct error *err)
 {

@@ -6,7 +6,6 @@
 #include "daemon/api/session.h"
 #include "daemon/gpu/health/health.h"
 
-/* Finds the card that the request names by "index" or "uuid". */
 static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
 {
 	const char *text = NULL;

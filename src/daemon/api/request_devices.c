@@ -87,7 +87,6 @@ static bool is_named(const struct device_request *list, int count, const struct 
 	return false;
 }
 
-/* Returns true if card `a` is emptier: has more unpromised memory, else more unpromised time, else fewer tenants. */
 static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
 {
 	uint64_t a_bytes = promise_unpromised_bytes(a), b_bytes = promise_unpromised_bytes(b);
@@ -98,7 +97,7 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
 }
 
-/* Returns the emptiest card that is not in the list, or NULL. If `count` is above 1, leaves out MIG instances. */
+/* A process can use only one MIG instance, so a request for several cards gets none. */
 static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
 	struct promise_card best_promised;

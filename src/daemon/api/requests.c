@@ -343,8 +343,8 @@ static int read_on_full_change(const json_t *request, const struct tenant *tenan
 }
 
 /*
- * Changes a device's terms. If on_full changes, the quota is requested again: only `fail` promises the quota, so a change to
- * `fail` needs as much unpromised memory.
+ * If on_full changes, requests the quota again: only `fail` promises the quota, so a change to `fail` needs as much unpromised
+ * memory.
  */
 static int change_device(struct tenant *tenant, struct terms_change *change, unsigned device,
 			 const struct promise_request *terms, struct error *err)

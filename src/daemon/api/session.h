@@ -43,8 +43,8 @@ void session_drop(struct session *session);
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
 
 /*
- * Returns -EDQUOT if the caller's user has SESSION_USER_TENANTS tenants already. They can then fill at most a quarter of a
- * GPU's places. Applies to users of a system daemon, except root and members of group allot.
+ * Returns -EDQUOT if the caller's user already has SESSION_USER_TENANTS tenants, a quarter of the most that a GPU can have
+ * (ARBITER_MAX_TENANTS). Applies to users of a system daemon, except root and members of group allot.
  */
 #define SESSION_USER_TENANTS 64
 int session_check_tenants(const struct session *session, struct error *err);

@@ -33,10 +33,7 @@
 #define REQUEST_EVERY_NS UINT64_C(2000000) /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
-/*
- * Returns true if the lessee need not be polled, because its doorbell works and is trusted (doorbell.h), or it has no
- * processes.
- */
+/* Returns true if the lessee need not be polled. Without processes, nothing can change. */
 static bool has_trusted_doorbell(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbitration *a = l->owner;
@@ -49,7 +46,7 @@ static bool has_trusted_doorbell(const struct lessee *l, uint64_t now_ns)
 
 /*
  * Returns true if the lessee's slots need not be read in this step. While another tenant has the lease, only the beginning and
- * end of demand matter, so the slots are read less often: reading those of 50 tenants took most of a step's time.
+ * end of demand matter. Reading the slots of many tenants takes most of a step's time.
  */
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
@@ -62,9 +59,7 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 		return passed_ns < POLL_WAITING_NS;
 	if (!seen->has_doorbell)
 		return passed_ns < POLL_IDLE_NS;
-	/*
-	 * Poll gangs even if their doorbells are trusted: a gang does not ring when it begins to wait for another card's lease.
-	 */
+	/* Poll gangs even with a trusted doorbell: a gang does not ring when it begins to wait for another card's lease. */
 	if (l->gang_command.order != GANG_NONE && passed_ns >= POLL_WAITING_NS)
 		return false;
 	return passed_ns < POLL_RUNG_NS && atomic_load(l->doorbell.word) == l->doorbell.seen_value;

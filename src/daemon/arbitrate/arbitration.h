@@ -38,7 +38,7 @@ struct lessee_figures {
 	bool busy;
 	bool stopped;        /* none of the lessee's processes can run */
 	bool in_gang;        /* turns are coordinated with the tenant's other cards: gang_board.h */
-	uint64_t gang_turns; /* number of turns that the tenant took on all its cards at the same time */
+	uint64_t gang_turns; /* turns that the tenant took on all its cards at the same time */
 	/* GPU time charged for one step of the program (policy/lease/rules/steps.h); 0: unknown */
 	uint64_t step_ns;
 	struct step_figures steps;

@@ -56,7 +56,6 @@ static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 	return l->is_quiet;
 }
 
-/* Decides what each lessee is lent from now on. */
 static void lend(struct arbitration *a, uint64_t now_ns)
 {
 	struct lend_tenant *tenants[ARBITER_MAX_TENANTS];
@@ -126,7 +125,6 @@ bool arbitration_is_sleeping(struct arbitration *a)
 	return is_sleeping;
 }
 
-/* Sums the use of those of the lessee's processes that are in the list. Returns false if the list has none of them. */
 static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
 {
 	bool is_named = false;

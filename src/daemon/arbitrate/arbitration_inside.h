@@ -46,7 +46,7 @@ struct lessee {
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
-	/* `use`, the lessee's use of the card as NVML measured it (gpu/sensor.h), is valid */
+	/* the lessee's use of the card as NVML measured it (gpu/sensor.h); `use` is valid only if has_use */
 	bool has_use;
 	double use;
 	uint64_t use_busy_ns; /* observer.busy_ns when `use` was last set */

@@ -11,7 +11,7 @@
 #include "abi/shm/region.h"
 #include "policy/lease/arbiter.h"
 
-#define LEASE_SPANS_MAX 256 /* spans kept; each lasts at least 5 ms, so they cover over a second */
+#define LEASE_SPANS_MAX 256 /* spans kept; they cover over a second if each lasts 5 ms */
 
 struct lease_span {
 	char tenant[REGION_NAME_MAX];

@@ -5,7 +5,7 @@
 
 #include "daemon/util/procfs.h"
 
-/* one hour; a larger prediction of in-flight work counts as one hour */
+/* one hour; larger predictions of in-flight work are cut to it */
 #define INFLIGHT_MAX_NS UINT64_C(3600000000000)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -111,8 +111,8 @@ static bool all_stopped(const struct observer *o)
 }
 
 /*
- * Reads /proc to see whether the tenant's processes are stopped. Does so only if the tenant has the lease, has work or demand,
- * and makes no progress.
+ * Reads /proc to see whether the tenant's processes are stopped, at most once per OBSERVE_STALL_NS. Does so only if a tenant
+ * with the lease and with work or demand makes no progress, or if the processes were stopped at the last reading.
  */
 static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
 			  uint64_t now_ns, bool has_lease)

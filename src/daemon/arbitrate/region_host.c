@@ -28,7 +28,7 @@ static void cleanup_mapping(struct mapping *m)
 		munmap(m->address, m->size);
 }
 
-/* Makes, maps and seals a memory file. If is_control, owner_map() maps the file, with more memory behind it. */
+/* If is_control, owner_map() maps the file, with more memory behind it. */
 static int make_file(const char *name, size_t size, bool is_control, int seals,
 		     struct mapping *ret_map, int *ret_fd, struct error *err)
 {

@@ -53,7 +53,7 @@ struct config {
 	bool is_elastic;
 	/* all processes of a tenant get GPU time at the same moments, on all its cards: daemon/arbitrate/gang_board.h */
 	bool is_gang;
-	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
+	bool has_turns; /* a tenant's processes take turns in its leases (policy/lease/turns.h) */
 	struct lend_config elastic;
 	/* GPU work without the library, and the freezer: daemon/tasks */
 	bool watch_tasks;

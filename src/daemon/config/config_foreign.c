@@ -5,7 +5,7 @@
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
 
-/* Converts a duration: in gpu-manager, a number without a unit means seconds. */
+/* In gpu-manager, a number without a unit means seconds. */
 static int seconds(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {

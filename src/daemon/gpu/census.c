@@ -29,7 +29,7 @@ struct census {
 	int ready_fd;      /* eventfd that the thread increments when a reading is complete */
 	uint64_t cost_ns;  /* processor time of the last reading; owned like `card` */
 	struct loop_source *source;
-	struct census_stability stability; /* latest censuses with equal readings; owned like `card` */
+	struct census_stability stability; /* owned like `card` */
 	bool is_paused; /* periodic censuses are paused until something changes */
 	/* belongs to the thread from a request until it writes to ready_fd, else to the main thread */
 	struct census_card card[NODE_MAX_CARDS];
@@ -184,7 +184,7 @@ void census_request_if_changed(struct node *node)
 		census_request(node->census);
 }
 
-/* Sets the timer for the next periodic census, one interval from now, or pauses these censuses. Call right after a census. */
+/* Sets the timer for the next periodic census, or pauses periodic censuses. Call right after a census. */
 static void arm_next(struct census *census)
 {
 	struct node *node = census->node;

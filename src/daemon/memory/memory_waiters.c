@@ -38,7 +38,7 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/* Sums the bytes that the tenant's processes request; at most the card's memory. Returns false if no process requests any. */
+/* Sums the bytes that the tenant's processes request; at most the card's memory. */
 static bool read_requests(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
@@ -68,7 +68,6 @@ static bool has_request(struct tenant *t)
 	return false;
 }
 
-/* Marks all requests as answered, and wakes their processes to read the grants. */
 static void acknowledge(struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
@@ -87,7 +86,6 @@ static void publish(struct tenant *t)
 		region_set_memory_grant(t->region.control, i, t->memory_wait.granted_bytes[i]);
 }
 
-/* Counts the end of the tenant's wait. Does nothing if the tenant does not wait. */
 static void count_end(struct tenant *t, const struct memory_wait *wait, enum wait_outcome outcome,
 		      uint64_t now_ns)
 {
@@ -223,7 +221,6 @@ static void grant_held(struct tenant *t)
 	acknowledge(t);
 }
 
-/* Lowers a grant that exceeds the lowered quota. */
 static void follow_quota(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
@@ -319,7 +316,6 @@ static uint64_t growth_bytes(const struct node *node, struct tenant *t, unsigned
 	return target > granted ? target - granted : 0;
 }
 
-/* Fills in the tenant's request. Returns false if it has none. */
 static bool make_request(const struct node *node, struct tenant *t, uint64_t now_ns,
 			 const struct grant_card *cards, struct grant_request *r)
 {
@@ -432,7 +428,6 @@ static void apply_verdict(struct node *node, struct grant_request *r, unsigned w
 	}
 }
 
-/* Sets the place of each waiting tenant, and logs those that have just begun to wait. */
 static void renumber(struct grant_request *list, size_t count)
 {
 	unsigned place = 0;

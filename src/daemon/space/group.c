@@ -328,7 +328,6 @@ bool mps_is_settling(const struct mps_group *g)
 	return g->again_ns && clock_now_ns() - g->again_ns < SETTLE_NS;
 }
 
-/* Counts a restart. Returns false if there were RESTARTS_MOST already within RESTARTS_NS. */
 static bool count_restart(struct mps_group *g, uint64_t now_ns)
 {
 	if (!g->restarts || now_ns - g->restarts_since_ns > RESTARTS_NS) {

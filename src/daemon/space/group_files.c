@@ -16,7 +16,7 @@
 
 #define FILE_VERSION 1
 #define FILE_MAX_BYTES 4096
-/* deepest directory that is emptied: a user can nest directories in its pipe directory */
+/* deepest directory that is emptied: the group's user can nest directories in the pipe directory */
 #define DEPTH_MOST 8
 #define LONGEST_SOCKET "control_privileged"
 

@@ -48,8 +48,8 @@ int mps_make_dirs(const struct node *node, const struct mps_record *record, bool
 void mps_delete_files(const struct node *node, const char *id);
 
 /*
- * Opens the group's log for reading and for appending, by this process and by the process that gets
- * the descriptor. `is_new`: makes it anew. Returns the descriptor, or -errno.
+ * Opens the group's log for reading and appending. This process and the control daemon share the descriptor. `is_new`: replaces
+ * the file. Returns the descriptor or -errno.
  */
 int mps_open_log(const struct node *node, const char *id, bool is_new, struct error *err);
 

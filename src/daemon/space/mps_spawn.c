@@ -98,7 +98,7 @@ static void add(struct environment *e, const char *name, const char *value)
 	e->list[++e->count] = NULL;
 }
 
-/* Fills in the environment: of this daemon's variables, only the paths of programs and libraries. */
+/* Of this daemon's variables, passes on only the paths of programs and libraries. */
 static void fill_environment(const struct mps_spawn *s, struct environment *e)
 {
 	e->count = 0;

@@ -35,7 +35,7 @@ static bool is_namespaces(const char *group)
 
 /* ---- faults that a group reports ---- */
 
-/* Returns true if a fault concerns the tenant. A client's fault concerns only that client's tenant. */
+/* A client's fault concerns only that client's tenant. */
 static bool concerns(const struct tenant *t, const struct mps_group *group, enum mps_fault fault,
 		     int pid)
 {
@@ -171,7 +171,7 @@ static struct mps_group *nth(const struct node *node, int place)
 static int find_group(const struct node *node, const struct tenant_terms *terms,
 		      struct mps_group **ret, unsigned *ret_number, struct error *err)
 {
-	static struct space_known list[KNOWN_MAX]; /* static because it is large; main thread only */
+	static struct space_known list[KNOWN_MAX]; /* static because it is large */
 	size_t count = list_known(node, list);
 	struct space_key key = { .card = terms->device[0].card->index,
 				 .uid = terms->uid,
@@ -301,8 +301,8 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 }
 
 /*
- * Event tenant_added of subsystem.h. An adopted tenant that cannot join its group goes on, since it may have running
- * processes; tenant->space_fault then says why.
+ * An adopted tenant that cannot join its group goes on, since it may have running processes. tenant->space_fault then says why
+ * it could not join.
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {

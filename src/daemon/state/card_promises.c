@@ -111,7 +111,6 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 	return p;
 }
 
-/* Returns a pointer to the user's sum. If the user has none yet, adds the user with a sum of 0. */
 static double *user_sum(double *sums, uid_t *uids, size_t *count, uid_t uid)
 {
 	size_t i = 0;
@@ -132,7 +131,7 @@ static void update_guarantees(struct node *node, const struct card *card)
 	double most_pct = INFINITY;
 	size_t users = 0;
 	struct tenant *t;
-	/* Containers of a pod that never run at the same time count once here. Without memory, nothing is scaled. */
+	/* node_promised() counts only the most that a pod needs at any one time. If out of memory, scale nothing. */
 	if (sums && uids && node_promised(node, card, NULL).promised_cores_pct > 100) {
 		TAILQ_FOREACH(t, &node->tenants, link)
 			for (unsigned i = 0; i < t->terms.device_count; i++)

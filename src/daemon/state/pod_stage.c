@@ -95,7 +95,6 @@ static void add_unneeded(struct stage_amount *unneeded, const struct stage_item 
 	unneeded->cores_pct += all.cores_pct - need.cores_pct;
 }
 
-/* Returns true if items[at] is the first init container of its pod. */
 static bool is_first_init(const struct stage_item *items, size_t at)
 {
 	for (size_t i = 0; i < at; i++)

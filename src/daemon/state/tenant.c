@@ -125,8 +125,8 @@ static int make_region(struct tenant *tenant, struct error *err)
 }
 
 /*
- * Returns a number for whoever owes GPU time after the tenant has ended: the user or, in Kubernetes, the container. Root may
- * start tenants for others, so there each name has debts of its own.
+ * GPU time may be owed even after the tenant has ended. Returns a number for the debtor: the user or, in Kubernetes, the
+ * container. Root may start tenants for others, so each name of root's tenants is a debtor of its own.
  */
 static uint64_t owner_of(const struct tenant_terms *terms)
 {

@@ -37,7 +37,7 @@ struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	/* true: the tenant ends once it has neither a client that holds it nor a process; false: it ends only by removal */
+	/* the tenant ends once it has neither a holder nor a process; if false, it ends only by removal */
 	bool hold;
 	bool is_retired; /* removed, but lives until its processes end: tenant_retire() */
 	bool paused;
@@ -69,14 +69,15 @@ struct swap_moves {
 
 struct tenant_device {
 	struct lessee *lessee;
-	double guaranteed_pct; /* guarantee in force (node_update_guarantees()): less than promised if these sum to over 100 */
+	/* guarantee in force: less than the promise if the card's guarantees exceed 100 % (node_update_guarantees()) */
+	double guaranteed_pct;
 	/* sums over ended processes: refused allocations, and ns waited until a launch was allowed */
 	uint64_t denied, waited_ns;
 	double limit_logged_pct; /* limit in percent as last logged; 0: never logged */
-	uint64_t attributed_ns; /* charged time that was already divided among the tenant's GPU tasks */
-	/* charged time that was already added to the use of the Kubernetes namespace */
+	uint64_t attributed_ns;  /* charged time already divided among the tenant's GPU tasks */
+	/* charged time already added to the use of the Kubernetes namespace */
 	uint64_t counted_ns;
-	uint64_t published_ns; /* charged time that was already added to the card's published use */
+	uint64_t published_ns;       /* charged time already added to the card's published use */
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
 	struct census_over over;     /* censuses in a row that show more than the quota */
@@ -144,7 +145,6 @@ struct tenant {
 	bool was_short;
 	/* helper that checkpoints the tenant; NULL: never requested */
 	struct checkpoint *checkpoint;
-	/* see daemon/memory/swap/tenant_checkpoint.h */
 	struct tenant_checkpoint *checkpoint_request;
 	/* host memory for swapping; NULL unless ON_FULL_SWAP is set and this daemon made the tenant */
 	struct arena *arena;

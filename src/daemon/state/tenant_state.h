@@ -25,9 +25,9 @@ void tenant_state_check_usage(struct tenant *tenant);
 struct tenant_state {
 	struct tenant_terms terms;
 	uint64_t epoch;               /* epoch of the daemon that wrote the file */
-	struct memory_wait_past past; /* the grant or the place in the queue for memory; all zero: neither */
+	struct memory_wait_past past; /* grant, or place in the queue for memory; all 0: neither */
 	double use_ns;                /* decayed GPU time when the file was written */
-	struct old_process *old; /* the processes in the file; owned */
+	struct old_process *old;      /* the processes in the file; owned */
 	/* the command that holds the tenant, as tenant.command_pid; 0: unknown */
 	int command_pid;
 	uint64_t command_start;

@@ -24,7 +24,6 @@ static struct past_use *find(struct node *node, uid_t uid, const char *name)
 	return NULL;
 }
 
-/* Finds a free entry, or else the one with the least use. */
 static struct past_use *find_place(struct node *node, uint64_t now_ns)
 {
 	struct past_use *least = &node->past_use[0];
@@ -38,10 +37,7 @@ static struct past_use *find_place(struct node *node, uint64_t now_ns)
 	return least;
 }
 
-/*
- * Remembers a past use. Of two uses of the same name and user, as after a rename, keeps the larger use.
- * A full table drops the entry with the least use.
- */
+/* Of two uses of the same name and user, as after a rename, keeps the larger. A full table drops the smallest use. */
 static void remember(struct node *node, const struct past_use *past, uint64_t now_ns)
 {
 	struct past_use *p = find(node, past->uid, past->name);

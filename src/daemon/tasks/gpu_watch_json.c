@@ -43,7 +43,6 @@ static json_t *task_to_json(const struct gpu_task *t, const struct violations *v
 			 "violation", t->ended_ns ? json_null() : violations_of_process(v, t->pid));
 }
 
-/* Adds the names that the container engine reports. */
 static json_t *add_name(json_t *json, const struct gpu_container *c)
 {
 	json_object_set_new(json, "name", text_or_null(c->name.name));

@@ -79,7 +79,6 @@ void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret)
 		ret->v1_memory.own[0] = '\0';
 }
 
-/* Reads a whole file of /proc. The caller frees the text. */
 static char *read_whole(const char *path)
 {
 	cleanup_file FILE *f = fopen(path, "re");
@@ -147,10 +146,7 @@ int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *c
 	int r = locate(&cgroups->v2, true, container->v2_path, &cgroup);
 	if (r < 0) {
 		int r1 = locate(&cgroups->v1, false, container->v1_path, &cgroup);
-		/*
-		 * If neither version can be used, report version 2's error. But if version 2 is merely not mounted, report
-		 * version 1's error.
-		 */
+		/* If neither version can be used, report version 2's error, unless version 2 is merely missing. */
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}
 	if (r == -EPERM)

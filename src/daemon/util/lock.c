@@ -19,10 +19,7 @@
 #include "daemon/util/procfs.h"
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
-/*
- * How long to wait for a card's lock. A daemon that ends may wait 0.5 s for a fault report (gpu/health) before it releases the
- * lock.
- */
+/* Longer than the 0.5 s for which an ending daemon may wait for a fault report (gpu/health) before it releases its locks. */
 #define CARD_WAIT_NS (1 * NSEC_PER_SEC)
 /* Any user can hold a lock in a shared directory. Root's daemon can start without these locks, so it waits less for them. */
 #define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC)
@@ -158,8 +155,8 @@ static int open_shared_file(int dir, const char *name)
 }
 
 /*
- * Tries until end_ns to lock the file. Returns 0 or -errno. Waits because the kernel closes a killed daemon's descriptors one
- * after the other: the daemon's run directory may be unlocked while its cards are still locked.
+ * Waits, because the kernel closes a killed daemon's descriptors one after the other: its run directory may be unlocked while
+ * its cards are still locked.
  */
 static int try_lock_until(int fd, uint64_t end_ns)
 {

@@ -2,10 +2,10 @@
  * Locks, by flock, a daemon's run directory (its socket and files) and its cards (GPUs), so that each has only one daemon. The
  * kernel releases a lock when its holder ends.
  *
- * A card's lock is a file named after the card, in each of LOCK_DIRS directories that can be used. One directory is root's:
- * root's daemon starts only with the lock in that directory, because any process that can open a file can lock the file for
- * ever. The other directories are shared by all users (mode 1777), and keep daemons of different users off the same card.
- * Root's daemon takes the shared locks too, if it can.
+ * A card's lock is a file named after the card, in each of LOCK_DIRS directories that can be used. One directory is root's, so
+ * that no other user can hold its locks. Root's daemon needs the lock there, unless that directory cannot be made. All users
+ * share the other directories (mode 1777), which keep daemons of different users off the same card. Root's daemon takes the
+ * shared locks too, if it can.
  */
 #pragma once
 

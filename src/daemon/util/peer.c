@@ -102,8 +102,8 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (peer->confirmed)
 		return 0;
 	/*
-	 * Fail unless the sender has the pid that connected, and the pidfd's process is still alive: only then has no other
-	 * process got the pid since pidfd_open(). A reuse of the pid between connect() and pidfd_open() stays unnoticed.
+	 * If the process of the pidfd still lives, no other process got its pid since pidfd_open(). So a sender with that pid
+	 * is the pidfd's process. A reuse of the pid between connect() and pidfd_open() goes unnoticed.
 	 */
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
 		return error_set(

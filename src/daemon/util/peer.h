@@ -16,7 +16,7 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	int pidfd;
-	bool confirmed; /* the pidfd is known to be the peer's, not a later process's with the same pid */
+	bool confirmed; /* the pidfd is known to be the peer's, not a later process's */
 };
 
 /*

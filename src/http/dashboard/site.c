@@ -230,7 +230,6 @@ static const char *readers_of(const struct site *site)
 		       : "clients with the token of web_token_file, also from other machines";
 }
 
-/* Logs the page's address, who may see the page, and what can be changed on the page. */
 static void log_start(const struct site *site, const char *text, bool has_tls)
 {
 	const struct access_settings *settings = &site->config.settings;

@@ -223,9 +223,7 @@ static int set_access(struct kube_call *call)
 				   curl->easy_strerror(code));
 }
 
-/*
- * Sets protocol, timeouts and callbacks. HTTP/1.1 gives each watch its own connection, so a stuck watch blocks no other call.
- */
+/* HTTP/1.1 gives each watch its own connection, so a stuck watch blocks no other call. */
 static void set_transport(struct kube_call *call, uint64_t timeout_ns)
 {
 	const struct curl *curl = call->client->curl;

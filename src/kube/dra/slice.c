@@ -267,7 +267,6 @@ bool dra_slice_is_shared(const json_t *slice)
 	return json_is_true(json_object_get(json_array_get(devices, 0), "allowMultipleAllocations"));
 }
 
-/* Inserts a size into the sorted list, unless the list has it already. */
 static int add_size(json_t *sizes, json_int_t mib)
 {
 	size_t i = 0;

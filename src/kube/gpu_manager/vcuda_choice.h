@@ -6,9 +6,9 @@
  * pod's start time after admission. So the call is for a pod without start time, and for its first container without a claim.
  * That container must request exactly the number in the call.
  *
- * If several pods match, the oldest is chosen, provided that a wrong choice does no harm. It does none if the pods request the
- * same, because the kubelet's list of devices corrects the choice later. It also does none if the call for memory is still to
- * come and will tell the pods apart, because nothing runs before that call. Pure; thread safe.
+ * If several pods match, the oldest is chosen, but only if a wrong choice would be harmless. It is harmless if the pods request
+ * the same amounts: the kubelet's list of devices corrects the choice later. It is also harmless if the call for memory is
+ * still to come and will tell the pods apart: nothing runs before that call. Pure; thread safe.
  */
 #pragma once
 

@@ -124,7 +124,6 @@ struct kube_pod *pod_free(struct kube_pod *pod)
 
 #define KUBECTL_COPY "kubectl.kubernetes.io/last-applied-configuration"
 
-/* Returns a new object with those members of `object` that `keys` names. */
 static json_t *pick(const json_t *object, const char *const *keys)
 {
 	json_t *picked = json_object();

@@ -67,7 +67,6 @@ unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_s
 /* Returns the first of a container's shares, and sets *ret_count to the number of its shares. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
-/* Removes the shares of a container from the list. */
 void shares_erase(struct kube_shares *shares, size_t container);
 bool shares_equal(const struct kube_share *a, size_t a_count, const struct kube_share *b,
 		  size_t b_count);

@@ -83,7 +83,7 @@ static int parse_digits(const char **text, struct number *ret)
 	}
 	if (!seen)
 		return -EINVAL;
-	/* Trailing zeros are not in `digits`: each of them lowers `behind` by one (1000: digits 1, behind -3). */
+	/* Trailing zeros are not in `digits`; each of them lowers `behind` by one. */
 	number.behind -= number.digits ? zeros : number.behind;
 	*text = at;
 	*ret = number;

@@ -39,7 +39,6 @@ static bool is_date(int year, int month, int day)
 	       day <= days[month - 1] + (month == 2 && is_leap(year));
 }
 
-/* Reads date, T and time of day. Returns false if the format or a value is invalid. */
 static bool parse_date_time(const char **text, int64_t *ret_s)
 {
 	struct tm tm = { 0 };

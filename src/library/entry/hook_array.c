@@ -79,10 +79,7 @@ static uint64_t rounded(uint64_t bytes)
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
-/*
- * Exchanges the thread's capture mode. Relaxed mode is needed because otherwise the calls that ask for the size would break a
- * capture of the program.
- */
+/* Without relaxed mode, the calls that ask for the size would break a capture of the program. */
 static void exchange_capture_mode(CUstreamCaptureMode *mode)
 {
 	if (real.cuThreadExchangeStreamCaptureMode)

@@ -61,7 +61,6 @@
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
-/* Defines a hook that unloads code. */
 #define UNLOADS(name, params, args) \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \

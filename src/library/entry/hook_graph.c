@@ -259,7 +259,6 @@ static bool reserve(int index, uint64_t bytes)
 	return ledger_reserve(index, bytes, true) == 0;
 }
 
-/* Finds the memory that a launch of the graph may map. */
 static void find_need(CUgraphExec exec, struct need *ret)
 {
 	struct holding h;

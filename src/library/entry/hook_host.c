@@ -1,6 +1,6 @@
 /*
- * Page-locked host memory takes no GPU memory. It has its own counter, and a tenant may have a quota for it. Managed memory is
- * no host memory here: it is charged to the GPU in full.
+ * Page-locked host memory takes no GPU memory. It has its own counter, and a tenant may have a quota for it. Managed memory
+ * does not count as host memory: it is charged to the GPU in full.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"

@@ -11,10 +11,7 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/*
- * Frees memory. The library itself frees a backing (swap_backing.h), because cuMemFree does not accept memory of the virtual
- * memory API.
- */
+/* The library itself frees a backing (swap_backing.h), because cuMemFree rejects memory of the virtual memory API. */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -108,8 +105,8 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 }
 
 /*
- * Allocates memory that can be moved off the GPU. Rows are padded to multiples of PITCH, as on every known GPU. If a parameter
- * is invalid, the driver's call returns the error.
+ * Rows are padded to multiples of PITCH, as on every known GPU. For invalid parameters, returns CUDA_ERROR_NOT_SUPPORTED, so
+ * that the caller makes the driver's call, which returns the error.
  */
 static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 				    size_t height, unsigned int element_bytes)

@@ -125,10 +125,7 @@ static void defer_destroy(struct known_pool *p)
 	shrink(p);
 }
 
-/*
- * Destroys a pool whose destruction was deferred, if everything allocated from it is freed. The last entry of `pools` then
- * moves to the pool's place.
- */
+/* If the pool is destroyed, the last entry of `pools` moves to its place. */
 static void try_deferred_destroy(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
@@ -302,7 +299,7 @@ CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream)
 	return WITH_ROOM(try_async(alloc, ptr, bytes, stream));
 }
 
-/* Returns the device index of a pool. A pool that is not in `pools` may be a device's default pool. */
+/* A pool that is not in `pools` may be a device's default pool. */
 static int index_of(CUmemoryPool pool)
 {
 	CUmemoryPool standard;

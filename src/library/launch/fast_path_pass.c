@@ -5,10 +5,7 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-/*
- * Returns true if process_state.detours requires the gate. Tracing requires the gate only if the trace's clock is not the
- * processor's counter.
- */
+/* Tracing requires the gate only if the trace's clock is not the processor's counter (trace_launch.h). */
 static bool must_take_gate(void)
 {
 	uint32_t detours = atomic_load(&process_state.detours);

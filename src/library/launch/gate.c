@@ -278,10 +278,7 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 	return false;
 }
 
-/*
- * Takes the detours: enters the hold in a swappable process, and notes the time in a traced process. Returns false if the work
- * must pass the gate again (enter_hold()).
- */
+/* Returns false if the work must pass the gate again (enter_hold()). */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
 	if (swap_is_on() && !enter_hold(pass, work))

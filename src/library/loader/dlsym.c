@@ -97,6 +97,7 @@ static bool look_up_in_namespace(const struct query *q, void *hook, void **ret_a
 /*
  * True if the caller interposes the function q->name itself, and the loader searches the caller after this library. Such a
  * caller needs the next function after its own. If it got this library's function, the two would call each other for ever.
+ * True also if no loaded object contains the caller.
  */
 static bool is_later_interposer(const struct query *q)
 {
@@ -108,10 +109,9 @@ static bool is_later_interposer(const struct query *q)
 }
 
 /*
- * Answers a lookup of dlsym or another hooked function of the loader. The program gets this library's function. An interposer
- * that the loader searches after this library, and that uses RTLD_NEXT, gets the real function. Usually the real dlsym makes
- * this distinction. For a lookup with a version (dlvsym) it cannot, because this library's functions have no version. In that
- * case this function itself compares the search order.
+ * Answers a lookup of dlsym or another hooked function of the loader with this library's function. But an interposer that the
+ * loader searches after this library gets the real function by RTLD_NEXT. The real dlsym makes this distinction. dlvsym cannot,
+ * because this library's functions have no version, so this function then compares the search order itself.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

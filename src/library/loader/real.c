@@ -96,7 +96,7 @@ static void *hook_of_row(size_t row)
 									: NULL;
 }
 
-/* Fills the slots of `rows`. The caller holds locks.real_find. */
+/* The caller holds locks.real_find. */
 static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

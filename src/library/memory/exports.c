@@ -79,7 +79,7 @@ static bool claim(struct region_report *report, uint64_t owner, uint64_t key)
 	if (e && atomic_load(&e->key) == key)
 		return true;
 	if (e)
-		atomic_store(&e->owner, 0); /* meanwhile another process gave the entry another key */
+		atomic_store(&e->owner, 0); /* another process changed the key meanwhile */
 	insert(report, key, owner);
 	return true;
 }

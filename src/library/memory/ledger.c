@@ -60,8 +60,8 @@ static struct tally tally(int index)
 }
 
 /*
- * Updates peak_bytes and census_peak_bytes. Call after used_bytes rose and before the driver call. So all memory that NVML
- * shows is in used_bytes, or in the peak since the daemon's last query. The caller holds locks.ledger.
+ * Call after used_bytes rose and before the driver call. So all memory that NVML shows is in used_bytes, or in the peak since
+ * the daemon's last query. The caller holds locks.ledger.
  */
 static void raise_peaks(struct region_slot_device *d)
 {
@@ -157,7 +157,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 	return error;
 }
 
-/* Subtracts `bytes`, but not below 0. The caller holds locks.ledger. */
+/* The caller holds locks.ledger. */
 static void subtract_clamped(_Atomic uint64_t *word, uint64_t bytes)
 {
 	uint64_t held = atomic_load(word);

@@ -48,7 +48,7 @@ union steps {
 
 struct shard {
 	_Alignas(64) struct sys_lock lock;
-	struct table chunks; /* by chunk_of(); all holdings of a chunk have the same device and owner */
+	struct table chunks; /* by chunk_of(); a chunk's holdings have the same device and owner */
 	struct table singles;
 	union steps *spare, *slabs;
 };

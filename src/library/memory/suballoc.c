@@ -91,10 +91,7 @@ void suballoc_drain(int device)
 		ledger_release(device, SUBALLOC_CHUNK);
 }
 
-/*
- * Keeps, as the spare, a charge that was not needed. Returns false if there is a spare already; then the charge must be given
- * back.
- */
+/* Keeps an unneeded charge as the spare. Returns false if there is a spare already; then the caller gives the charge back. */
 static bool keep_spare(enum biased_hold hold, int device, enum suballoc_charge charge)
 {
 	struct suballoc_spare_state *s = spare_of(device);

@@ -16,7 +16,7 @@ static __thread struct {
 	int device;
 	uint64_t bytes;
 	bool is_drivers;
-} shortage; /* the bytes for which the thread's last try found no room; `bytes` is 0 if there was room */
+} shortage; /* the thread's last try found no room for `bytes`; 0 if there was room */
 
 /* True if the tenant uses more memory than the daemon allows now. */
 static bool is_beyond_bound(int device)

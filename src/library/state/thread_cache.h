@@ -6,7 +6,7 @@
 
 struct suballoc_leaf;
 
-/* A device's spare (suballoc.h): there is none, it is there, or an allocation in progress has taken it. */
+/* State of a device's spare (suballoc.h). While it is taken, an allocation is in progress. */
 enum suballoc_spare { SUBALLOC_NO_SPARE, SUBALLOC_SPARE_THERE, SUBALLOC_SPARE_TAKEN };
 
 struct suballoc_spare_state {

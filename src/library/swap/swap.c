@@ -96,7 +96,7 @@ static void set_state(enum swap_state state)
 
 /* ---- moving out and back ---- */
 
-/* Gives each backing (swap_backing.h) a position in the arena. Returns the sum of the sizes. */
+/* Gives each movable backing (swap_backing.h) a position in the arena. Returns the sum of the sizes. */
 static uint64_t assign_arena_offsets(void)
 {
 	uint64_t sum = 0;
@@ -398,7 +398,7 @@ static bool is_on_gpu(void)
 	return atomic_load(&own.state) == SWAP_IN;
 }
 
-/* Carries out the order of swap word `word`. Returns how long to sleep at most until the next call, in ns. */
+/* Returns how long to sleep at most until the next call, in ns. */
 static uint64_t follow_order(uint32_t word)
 {
 	word = effective_order(word);

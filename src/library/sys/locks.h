@@ -28,7 +28,8 @@ struct locks {
 	struct sys_lock pool;
 	struct sys_lock primary;
 	struct sys_lock real_find;
-	struct sys_lock report; /* held during driver calls that query or record events; taken before a stream's lock */
+	/* held during driver calls that query or record events; taken before a stream's lock */
+	struct sys_lock report;
 	struct sys_lock shared;
 	struct sys_lock swap_arena;
 	struct sys_lock swap_backing; /* never held during a driver call */

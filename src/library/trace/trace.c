@@ -113,7 +113,7 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/* Starts or ends tracing as `word`, from the control page, says. The caller holds locks.trace_poll. */
+/* `word` is region_control.trace. The caller holds locks.trace_poll. */
 static void apply_order(uint32_t word)
 {
 	int error = 0;

@@ -131,7 +131,6 @@ static void read_reports(struct gang *g)
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
-		/* The gang's `behind` is the largest among the devices that it wants. */
 		if (!g->wanting || r->behind > g->behind)
 			g->behind = r->behind;
 		g->wanting |= BIT(d);
@@ -141,7 +140,6 @@ static void read_reports(struct gang *g)
 	g->is_stuck = is_stuck && waits;
 }
 
-/* Returns the devices that are part of other gangs' turns (`owned`). */
 static uint64_t owned_by_others(const struct gang_board *board, const struct gang *except)
 {
 	uint64_t owned = 0;

@@ -17,8 +17,8 @@
  *              gang that wants one of them is further behind. The tenants that hold leases there get CLOSING, each at such a
  *              time that all devices are drained at the same moment.
  *   running    All devices were free at once, and the gang has GO on all. A device on which its work begins later is added,
- *              if no other gang has it. A device on which the gang falls idle is left to other tenants, but not soon while
- *              it works on another device, because the ranks there wait for the idle rank.
+ *              if no other gang has it. A device on which the gang falls idle is left to other tenants. This takes longer
+ *              while the gang works on another device, because the ranks there wait for the idle rank.
  *   ending     The turn is over on one device, by whatever ends a lease there; or all ranks have been idle for so long that
  *              none is likely to go on soon; or another gang is due. The gang is closed on all devices, and no other tenant
  *              gets one of them before all are drained. If the work on one device does not end, it may wait for a rank that
@@ -26,7 +26,7 @@
  *              collectives are so close together that a slip begins the next one, all ranks go on together for a moment, and
  *              are closed at once.
  *
- * So a gang gets on each device as much time as on the device where it gets least: no other tenant loses its turn anywhere.
+ * So a gang gets equal time on all devices: as much as on the device where it gets least. No other tenant loses its turn.
  * There is no circular wait: a gang holds devices only from the moment, in one step, at which no other gang has any of them.
  * From then on it waits only for drains, which have deadlines. The gang that is further behind in virtual time comes before
  * another. If both are equally far behind, the lower number from gang_add() comes first, so the order is total.

@@ -41,8 +41,8 @@
  *   Leases      Several tenants are active, or the active one is capped: one tenant at a time has GO. Among the tenants with
  *               demand and tokens, the one whose quantum would end first in virtual time comes next. A lease ends when the
  *               quantum is over and another tenant would be chosen, when the tokens are used up, or when the holder has
- *               been idle for too long while another waits. After min_lease_ns a lease also ends for a tenant that returned and
- *               would have been chosen instead at the grant or, if it was absent, would be chosen now.
+ *               been idle for too long while another waits. After min_lease_ns a lease also ends for a tenant that returned:
+ *               one that would have been chosen at the grant, or one that was absent and would be chosen now.
  *               CLOSING is sent before the end, earlier by the predicted in-flight work. The next GO comes when the holder's
  *               work is done, or at the drain deadline; after the deadline the holder pays for the overlap as well.
  *   Slices      Several tenants are active, without gang or space group, and at least one program has short steps (steps.h)
@@ -92,10 +92,10 @@
  *   Gang        A tenant with work on several devices gets its turns on all of them at the same time (device_gang.h).
  *   Polls       The arbiter says when to step again at the latest: rarely if tenants ring their doorbell
  *               (arbiter_observation), often if they do not. The time lost by a late poll is the tenant's own.
- *   Need        In-flight work that outlives its drain, of a tenant that waits at the gate, may wait for the very launch that
- *               is held (a host function waits for a lock, or a kernel for another kernel). This work is charged as if it ran,
- *               so the tenant might never again have tokens or a turn. Such a tenant gets min_lease_ns every need_ns, whatever
- *               its account says.
+ *   Need        If a tenant waits at the gate and its in-flight work outlives the drain, this work may wait for the very
+ *               launch that is held (a host function waits for a lock, or a kernel for another kernel). This work is charged
+ *               as if it ran, so the tenant might never again have tokens or a turn. Such a tenant gets min_lease_ns every
+ *               need_ns, whatever its account says.
  */
 #pragma once
 
@@ -117,9 +117,9 @@ struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; retur
 /* Returns an index, valid until the tenant's removal; -ENOSPC if no index is free; -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
 /*
- * Says whose a new tenant is; call it once, after arbiter_add(). If tenants of the same owner were removed with more time than
- * their share, the new tenant must wait until their share has paid for it. Otherwise a program could get a new turn at once by
- * making its tenant anew. 0: nobody's, as for a tenant without this call.
+ * Says whose a new tenant is; call it once, after arbiter_add(). If removed tenants of the same owner had more than their
+ * share, the new tenant waits until its share has paid for the excess. Otherwise a program could get a new turn at once by
+ * making its tenant anew. 0: nobody's, as without this call.
  */
 void arbiter_set_owner(struct arbiter *arbiter, int tenant, uint64_t owner);
 /* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */

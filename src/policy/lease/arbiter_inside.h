@@ -195,7 +195,10 @@ struct tenant {
 	struct paced_account paced;
 };
 
-/* Until when the share of a new tenant of this owner is used up, by the turns and by the caps of removed tenants. */
+/*
+ * The debt of an owner's removed tenants, as the times at which a new tenant's share will have paid for it: for turns beyond
+ * their share (turn_until), and for use beyond their caps (cap_until).
+ */
 struct debt {
 	uint64_t owner;
 	uint64_t turn_until, cap_until; /* on arbiter.clock */

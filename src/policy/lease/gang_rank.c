@@ -97,7 +97,6 @@ int gang_rank_choose(const struct arbiter *a, int next)
 		return has_time_for_others(a, &a->tenant[reserving].gang) ? next : NONE;
 	if (entitled == NONE)
 		return next;
-	/* A tenant that outranks the gang comes first. */
 	if (next != NONE && a->tenant[next].urgent &&
 	    a->tenant[next].share.priority > a->tenant[entitled].share.priority)
 		return next;
@@ -248,7 +247,6 @@ static bool is_due(const struct arbiter *a, int index)
 	return a->holder == NONE || takes_from(a, &a->tenant[a->holder], t);
 }
 
-/* Returns the mean virtual time of all candidates, by weight. */
 static double mean_vtime(const struct arbiter *a)
 {
 	double sum = 0, weights = 0;

@@ -90,9 +90,8 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 		double keeps = charge_tokens_kept(a, t);
 
 		/*
-		 * An active tenant becomes inactive once it was idle for free_after_ns, or if it is paused or stopped. This
-		 * tenant was active before filled_at, so it was idle for less than free_after_ns. It keeps enough tokens for
-		 * the time between two training steps, or all its tokens if they are more.
+		 * A tenant that was active before filled_at has been idle for less than free_after_ns. It keeps enough tokens
+		 * for the pause between two training steps, or all its tokens if they are more.
 		 */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);

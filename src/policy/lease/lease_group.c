@@ -18,7 +18,6 @@
 /* Least pace of a member without a guarantee, in percent of the GPU. */
 #define LEAST_PCT 1.0
 
-/* Returns the next member at or after index `from`, or NONE. */
 static int next_member(const struct arbiter *a, int group, int from)
 {
 	for (int i = from; i < ARBITER_MAX_TENANTS; i++)
@@ -163,13 +162,11 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 	return mps_client_reported_work_ns(&t->part.member, work_ns);
 }
 
-/* Returns true if the member's processes can use only a part of the SMs. */
 static bool has_part(const struct tenant *t)
 {
 	return t->part.member.part > 0 && t->part.member.part < 1;
 }
 
-/* Returns true if the member has work, or had some since the last arbiter_step(). */
 static bool has_worked(const struct tenant *t)
 {
 	return t->running || t->part.was_running || t->launched || t->reported_ns > 0;
@@ -352,9 +349,10 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * Returns the member's state: STOP if it is paused; the group's state if the group may not launch, the caps leave room for all
- * members, no member has a guarantee, or the member is alone and its speed is known. Otherwise the member's work must be
- * measured: PACED beside members that want to run (any_present), else GO.
+ * Returns the member's state: STOP if it is paused; the group's state if the group may not launch. A member that is alone has
+ * GO while its speed is learned, then the group's state. Beside others it has the group's state if the caps leave room for all,
+ * or no member has a guarantee. Otherwise its work must be measured: PACED beside members that want to run (any_present), else
+ * GO.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {

@@ -57,7 +57,6 @@ bool order_in_need(const struct arbiter *a, const struct tenant *t)
 	       t->state == LEASE_STOP && a->clock - t->held_at >= a->config.need_ns;
 }
 
-/* Returns the tokens at which a capped tenant may get a lease. */
 static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
 	/* A tenant that a higher priority interrupted need not gather tokens for a whole lease. */
@@ -66,7 +65,7 @@ static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 	return charge_tokens_needed(a, t);
 }
 
-/* Returns true if a tenant is active to which tenants in debt owe their time. It need not want the GPU at this moment. */
+/* Returns true if a tenant that debts_must_wait() does not hold is active, even if it does not want the GPU now. */
 static bool has_creditor(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {

@@ -58,7 +58,6 @@ static uint64_t next_tokens_ns(const struct arbiter *a)
 	return (uint64_t)least;
 }
 
-/* Returns the part of length_ns that has not passed yet since `since`. */
 static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length_ns)
 {
 	uint64_t passed = a->clock - since;

@@ -195,7 +195,6 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 
-/* Returns the active tenant if it is alone, has no cap and is not paused, else NONE. */
 static int find_free(const struct arbiter *a)
 {
 	if (a->active_count != 1)

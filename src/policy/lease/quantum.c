@@ -4,7 +4,7 @@
 
 /* assumed cost of a hand-over, with the wake-up of the next holder, until it is measured */
 #define HANDOVER_START_NS 300e3
-/* longer times are cut to this, because the holder then had other things to do, which is no cost of the hand-over */
+/* longer times count as this, because the holder was then busy with something else */
 #define HANDOVER_MAX_NS 5e6
 #define HANDOVER_FADE 16 /* number of leases over which the cost is averaged */
 /*

@@ -64,7 +64,7 @@ bool sliced_is_due(const struct arbiter *a)
 	return best_short > (any_capped ? best_long : INT_MIN);
 }
 
-/* Returns true if the tenant has work on the GPU. A stopped tenant cannot clear its flags, so they do not count. */
+/* A stopped tenant cannot clear its flags, so they do not count. */
 static bool runs(const struct tenant *t)
 {
 	return t->ran && !t->seen.stopped;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-/* State of the search: its inputs, and the best set so far. */
 struct choosing {
 	const struct place_costs *costs;
 	unsigned count;
@@ -54,7 +53,7 @@ static void choose_in_each_numa(struct choosing *c, const struct place_node *nod
 	}
 }
 
-/* Finds the cards that the request names as required. Returns false if one is missing. */
+/* Returns false if a required card is missing. */
 static bool find_must(const struct place_node *node, struct place_words must, uint64_t *ret)
 {
 	*ret = 0;

@@ -46,7 +46,7 @@ static struct place_remaining remaining_now(const struct place_card *card)
 	return remaining(card, place_cores_left(card), place_memory_left(card));
 }
 
-/* Returns what is left of the card with the request on it. The request must fit. */
+/* The request must fit. */
 static struct place_remaining remaining_after(const struct place_card *card,
 					      const struct place_request *request)
 {
@@ -69,7 +69,7 @@ static int64_t fragmentation(struct place_remaining left)
 	return sum;
 }
 
-/* Returns the cost for evaluator "share"; less is better. The request must fit. */
+/* Less is better. The request must fit. */
 static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
 {
 	struct place_remaining now = remaining_now(card), after = remaining_after(card, request);

@@ -75,7 +75,6 @@ static bool has_room(const struct freeze_config *config, const struct freeze_car
 	return cards[card].free_bytes >= wanted || (cards[card].is_empty && !others);
 }
 
-/* Returns the cards of `mask` with room for the item. */
 static uint64_t roomy(const struct freeze_config *config, const struct freeze_card *cards,
 		      unsigned card_count, struct freeze_item *const *items, size_t count,
 		      const struct freeze_item *item, uint64_t mask)
@@ -87,7 +86,6 @@ static uint64_t roomy(const struct freeze_config *config, const struct freeze_ca
 	return found;
 }
 
-/* Returns the cards of all items in this phase that no user has frozen. */
 static uint64_t cards_of(struct freeze_item *const *items, size_t count, enum freeze_phase phase)
 {
 	uint64_t cards = 0;

@@ -3,7 +3,7 @@
 /* Adds `rate` of the passed time to *unpaid_ns. Returns true from `bound_ns` on. */
 static bool add(uint64_t *unpaid_ns, double rate, uint64_t passed_ns, uint64_t bound_ns)
 {
-	/* A tenant that has stopped must not stay in violation for long. */
+	/* Bound the unpaid time, so that a tenant that no longer exceeds its charge is soon out of violation. */
 	const double most_ns = (double)(bound_ns + TIME_LONGEST_NS);
 	double unpaid = (double)*unpaid_ns + rate * (double)passed_ns;
 	if (unpaid > most_ns)

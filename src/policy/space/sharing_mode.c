@@ -25,7 +25,6 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 		f->limit_pct, f->sms, least_pct);
 }
 
-/* Returns 0 if the tenant can share by space, else an error. */
 static int check_space(const struct sharing_facts *f, struct error *err)
 {
 	if (!f->has_leases)

@@ -21,7 +21,6 @@
 
 /* ---- observation ---- */
 
-/* Returns how far a counter advanced, at most `most`. */
 static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 {
 	uint64_t step = now > *last ? now - *last : 0;

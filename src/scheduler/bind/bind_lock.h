@@ -13,7 +13,7 @@
  */
 struct lock_observation {
 	char text[NODE_LOCK_MAX];
-	uint64_t since_ns; /* when `text` was first seen */
+	uint64_t since_ns;
 };
 
 struct lock_query {

@@ -63,7 +63,7 @@ void bind_undo_on_pod(struct bind_job *job, json_t *object)
 	bool is_open = is_ours && !*pod->node && pod->bind_phase == BIND_ALLOCATING;
 	pod_free(pod);
 	if (is_bound && job->may_be_bound) {
-		job_finish(job, NULL); /* the binding has succeeded after all */
+		job_finish(job, NULL);
 		return;
 	}
 	job->may_be_bound = false;
@@ -117,10 +117,7 @@ static bool is_plain(const char *name)
 	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name);
 }
 
-/*
- * Fails if the node no longer offers the cards. A stopping allotd first withdraws its cards; from then on it serves only pods
- * that already held the lock.
- */
+/* A stopping allotd first withdraws its cards. From then on it serves only pods that already held the lock. */
 static int check_cards(const struct decision *d, const json_t *node, struct error *err)
 {
 	const char *cards = annotation(node, KUBE_NODE_REGISTER);

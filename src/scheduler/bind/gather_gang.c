@@ -134,7 +134,6 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 
 /* ---- ending bindings that have waited too long ---- */
 
-/* Returns a binding that waited too long or lost its reservation, or NULL. */
 static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
 {
 	struct waiting *w;

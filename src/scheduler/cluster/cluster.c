@@ -267,9 +267,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
 }
 
-/*
- * A call with whole Node objects is an autoscaler's simulation: no events. A pod that the model does not have gets none either.
- */
+/* A call with whole Node objects is an autoscaler's simulation, so it causes no events. */
 void cluster_record_filter(struct cluster *c, struct filter_answer *answer)
 {
 	const struct call_args *args = answer->args;

@@ -6,7 +6,7 @@
  *     leader    sends renewal ---------- may act until + deadline --|  margin  |
  *     another              `-> sees it ------- may take it after + duration ---------|
  *
- * No I/O and no clock: the caller passes the time, in ns of a clock that must never stand still. Not thread-safe.
+ * No I/O and no clock: the caller passes the time, in ns of a clock that also counts while the machine sleeps. Not thread-safe.
  */
 #pragma once
 

@@ -142,7 +142,7 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	return e;
 }
 
-/* Begins an eviction. If memory runs out, the pod stays, and is considered again later. */
+/* If memory runs out, the pod stays, and is considered again later. */
 static void start_eviction(struct evictor *v, const struct model_eviction *of)
 {
 	char path[PATH_MAX_BYTES];

@@ -131,7 +131,7 @@ static struct pod *find_or_add_pod(struct recorder *r, const char *uid, const ch
 
 /* ---- writing events ---- */
 
-/* A write was answered. After a failure the event's name is forgotten, so that the next write creates a new event. */
+/* After a failure, forgets the event's name, so that the next write creates a new event. */
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct event_write *t = data;
@@ -243,8 +243,8 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 /* ---- reporting the results of filter calls ---- */
 
 /*
- * Whether both rate limits permit this event, which takes 1 from the limit of events, and `nodes` from the limit of nodes. If
- * only the limit of nodes refuses, the 1 is taken anyway.
+ * Whether both rate limits permit this event. The event takes one token of r->events and `nodes` tokens of r->nodes. If only
+ * r->nodes refuses, the token of r->events is lost.
  */
 static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {

@@ -59,10 +59,7 @@ static void add_text(json_t *to, const char *name, const json_t *from, const cha
 		json_object_set(to, name, text);
 }
 
-/*
- * Returns the victim as JSON. The object has a namespace and a name only if the pod has GPUs: the model does not know other
- * pods.
- */
+/* Shows a victim without GPUs by its uid only, because the model does not have such pods. */
 static json_t *show_victim(const struct model *m, const char *uid)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);

@@ -181,7 +181,6 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	case PLACE_COMPUTE_UNITS_EXHAUSTED: lack.cores_mpct = MPCT; break;
 	default: break;
 	}
-	/* The request exceeds the whole card. */
 	if (need.memory_bytes > card->memory_total_bytes || need.cores_mpct > card->cores_total_mpct)
 		return false;
 	if (card->memory_total_bytes)
@@ -272,7 +271,7 @@ static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
 }
 
-/* Adds why the pod does not fit. `card`: the cards as fit_check() saw them, perhaps charged with the pod's other containers. */
+/* `card`: the cards as fit_check() saw them, perhaps charged with the pod's other containers. */
 static void add_why_not(json_t *to, const struct model *m, const struct model_node *node,
 			const struct place_card *card, const struct fit_reasons *reasons)
 {

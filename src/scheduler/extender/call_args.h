@@ -1,7 +1,7 @@
 /*
  * The arguments of an extender call: a JSON object, and candidate nodes. Node names, perhaps five thousand, are most of the
- * text. So this parser reads the names itself, without copying, and a JSON library parses the rest. Invalid text is rejected as
- * by the library, with the same messages. Reference counted. Not thread-safe.
+ * text. So this parser reads the names itself, with one allocation for all, and a JSON library parses the rest. Invalid text is
+ * rejected as by the library, with the same messages. Reference counted. Not thread-safe.
  */
 #pragma once
 

@@ -255,7 +255,6 @@ static void nominate_node(struct filtering *f)
 
 /* ---- the answer ---- */
 
-/* Stores the gang's answer about the call's nodes in f->gang. Returns 0 or -ENOMEM. */
 static int filter_gang(struct filtering *f)
 {
 	const struct call_args *args = f->answer->args;

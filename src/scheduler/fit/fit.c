@@ -33,8 +33,8 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 }
 
 /*
- * Whether enough cards serve the part. If not, reason[i] says why card i does not serve it or, if card i does, that too few
- * other cards do.
+ * Whether enough cards serve the part. If not, reason[i] says why card i does not serve it. For a card that serves it,
+ * reason[i] says that too few cards do.
  */
 static bool check_part(struct fit *fit, const struct inventory *inventory,
 		       const struct place_card *card, const struct request_part *part,
@@ -180,7 +180,6 @@ enum inventory_stage fit_stage(const struct request_part *part)
 				  : INVENTORY_APP;
 }
 
-/* Whether the shares of the picked cards are within the quota. */
 static bool is_in_quota(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
@@ -291,10 +290,7 @@ static unsigned count_bits(uint64_t bits)
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-/*
- * Whether the request has exactly two containers, which run together, no NUMA binding, and no quota that depends on the cards.
- * Then the cards are computed instead of found by trial.
- */
+/* Whether the cards can be computed (check_pair(), pick_scarce()) instead of found by trial. */
 static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
@@ -414,8 +410,8 @@ static bool find_serving_cards(struct fit *fit, const struct inventory *inventor
 }
 
 /*
- * Whether all parts fit together. If even the cards that use the least of the quota exceed it, no cards fit, so place_part() is
- * not tried. It is tried if there are init containers, which use less of the quota when they share cards.
+ * Whether all parts fit together. pick_part() takes the cards that use the least of the quota. If even these exceed it,
+ * place_part() is tried only if there are init containers, which use less of the quota when they share cards.
  */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {

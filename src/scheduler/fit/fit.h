@@ -117,7 +117,6 @@ void fit_each_card(struct fit *fit, const struct inventory *inventory,
  */
 bool fit_is_resolvable(const struct inventory *inventory, const struct fit_reasons *reasons);
 
-/* Returns the stage of a part: init, sidecar or main. */
 enum inventory_stage fit_stage(const struct request_part *part);
 
 int fit_reasons_text(const struct inventory *inventory, const struct fit_reasons *reasons,

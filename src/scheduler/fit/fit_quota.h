@@ -1,7 +1,7 @@
 /*
  * Decides whether a pod's shares would exceed the remaining quota of its namespace. Often the request alone decides. The cards
  * matter in three cases: memory in percent, whole cards, and init containers, which may share cards with other containers. No
- * I/O. Internal to fit.c.
+ * I/O. Internal to fit*.c.
  */
 #pragma once
 

@@ -26,7 +26,6 @@ static inline bool reservation_is_due(uint64_t since_ns, uint64_t now_ns, uint64
 	return patience_ns && since_ns && now_ns >= since_ns && now_ns - since_ns >= patience_ns;
 }
 
-/* Whether a backfill reservation must end, because it has lasted RESERVATION_MOST_NS. */
 static inline bool reservation_is_over(uint64_t is_reserved_since_ns, uint64_t now_ns)
 {
 	return now_ns - is_reserved_since_ns >= RESERVATION_MOST_NS;

@@ -17,7 +17,7 @@ enum gang_state {
 	/* neither bound nor being bound, and ending or held by scheduling gates: does not count for the gang */
 	GANG_ABSENT,
 	GANG_PENDING,
-	GANG_RESERVED,      /* has a reservation */
+	GANG_RESERVED,
 	GANG_WAITS_TO_BIND, /* reserved, and its bind call waits for the other pods */
 	GANG_BINDING,
 	GANG_BOUND,          /* bound, with cards */

@@ -68,7 +68,6 @@ void inventory_free(struct inventory *inventory); /* leaves an inventory without
 /* Makes a copy, on which shares can be charged for a trial. Returns 0 or -ENOMEM. */
 int inventory_copy(const struct inventory *from, struct inventory *ret);
 
-/* Prefetches the cards, which are read soon. */
 static inline void inventory_prefetch(const struct inventory *inventory)
 {
 	const char *card = (const char *)inventory->card;

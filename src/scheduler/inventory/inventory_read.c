@@ -41,7 +41,7 @@ static int check_figure(const char *what, uint64_t value, uint64_t least, uint64
 			 value, least, most);
 }
 
-/* Checks a card's figures. An unhealthy card is never assigned, so only its id is checked. */
+/* An unhealthy card is never assigned, so only its id is checked. */
 static int check_card(const struct kube_card *card, struct error *err)
 {
 	if (card->id[strcspn(card->id, ",:; \t\r\n")])
@@ -114,7 +114,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 	return i;
 }
 
-/* Reads the links' scores. Ignores scores that are malformed or lack a card: cards can be assigned without scores. */
+/* Ignores scores that are malformed or lack a card: cards can be assigned without scores. */
 static void read_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;

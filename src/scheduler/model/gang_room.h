@@ -1,7 +1,7 @@
 /*
  * Finds room for all pods of a gang (pod_gang.h), one after the other. Each pod takes the node that its policy ranks first,
  * among the nodes of its last filter call (or, without one, of the current call), and the cards that bind would assign. During
- * the search, of the gang's reservations only those of pods being bound stay charged. The asker is the pod of the current
+ * the search, the gang's reservations are not charged, except those of pods being bound. The asker is the pod of the current
  * filter or preempt call. Call from the model's thread only.
  */
 #pragma once
@@ -24,7 +24,7 @@ bool gang_room_without(struct model *model, struct gang *gang, const struct gang
 
 /*
  * Marks the nodes of a backfill reservation for the gang (backfill_reservation.h). Returns false if the gang would have no room
- * even without the lone pods that do not outrank it.
+ * even without the pods that are in no gang and do not outrank it.
  */
 bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
 			   size_t needed);

@@ -71,9 +71,9 @@ void model_advance(struct model *model, uint64_t now_ns);
 void model_set_wall(struct model *model, int64_t wall_s);
 
 /*
- * Frees the reservation of extender_decide(), except for a gang's pod if other pods of the gang are bound or being bound. Call
- * only if the pod certainly was not bound. After a lost answer do not call: the watch's next report or the expiry frees the
- * reservation. Unknown uids are ignored.
+ * Frees the reservation that extender_decide() made. A gang's pod keeps it if other pods of the gang are bound or being bound.
+ * Call only if the pod certainly was not bound. After a lost answer do not call: the watch's next report or the expiry frees
+ * the reservation. Unknown uids are ignored.
  */
 void model_release(struct model *model, const char *uid);
 

@@ -29,8 +29,8 @@ struct model_node {
 	struct string_map_entry entry; /* key: node name */
 	struct inventory inventory;    /* empty while the node does not exist */
 	uint64_t filtered_in; /* number (model.filters) of the last filter call with this node */
-	char *cards_error; /* why the description of the node's cards was rejected; NULL if it was accepted */
-	const struct model_pod *nominated_pod; /* the pod for which evictions make room here; NULL if none */
+	char *cards_error;    /* why the description of the cards was rejected; NULL if accepted */
+	const struct model_pod *nominated_pod; /* evictions make room for it; NULL if none */
 	bool exists, is_listed;
 	bool is_reserved;       /* kept for the gang with the backfill reservation */
 	bool is_cooldown_dirty; /* the annotation of cooldowns (cooldown.h) must be written */
@@ -39,7 +39,7 @@ struct model_node {
 		/* how many requests of each kind the cards would serve (model_room.c); owned; NULL if not counted */
 		room;
 	struct model_pod *pods;      /* list of the pods that are charged to this node */
-	size_t references;           /* references to this entry, held by pods */
+	size_t references;           /* held by pods */
 	uint64_t annotations_digest; /* digest of the annotations about cards, to detect changes */
 	struct use use;              /* measured use of the cards; empty if place_by_use is off */
 	char name[];
@@ -89,7 +89,7 @@ struct model_pod {
 	int64_t since_s; /* time of placement, in s since 1970, from an annotation; 0: unknown */
 	/* until when the pod counts as leaving, after its eviction was requested */
 	uint64_t leaving_until_ns;
-	uint64_t spared_until_ns; /* until when the pod is not evicted, after its eviction was refused */
+	uint64_t spared_until_ns; /* until when the pod is spared, after its eviction was refused */
 	/* node where evictions would make room for the pod; a reference; NULL if none */
 	struct model_node *nominated_node;
 	uint64_t nominated_ns;

@@ -107,7 +107,6 @@ struct inventory_source model_node_source(const struct model *m, const json_t *n
 					  .cordon = annotation(node, KUBE_NODE_CORDON) };
 }
 
-/* Replaces the node's inventory, and charges its pods again. */
 static int update_cards(struct model *m, struct model_node *node,
 			const struct inventory_source *source, struct error *err)
 {

@@ -38,7 +38,7 @@ int aggregate_make(const struct model *model, struct aggregate *ret);
 void aggregate_free(struct aggregate *aggregate);
 
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
-/* Returns true if the pod requests cards or has some. */
+/* Returns true if the pod has cards or requests some, even if its request is malformed. */
 bool aggregate_uses_cards(const struct model_pod *pod);
 
 /*

@@ -114,7 +114,7 @@ static int peer_check(void *session, const char *names, struct error *err)
 
 static const struct {
 	const char *name;
-	bool takes_token; /* the token of token_file suffices, because people and Prometheus use this verb */
+	bool takes_token; /* the token of token_file suffices */
 } verbs[AUTHORIZE_VERBS] = {
 	[AUTHORIZE_WEBHOOK] = { "webhook", false },
 	[AUTHORIZE_FILTER] = { "filter", false },

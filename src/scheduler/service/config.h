@@ -35,7 +35,8 @@ struct config {
 		gang_patience_ns;
 	bool has_gangs, has_filter_events;
 	bool places_by_use;
-	uint64_t opportunistic_patience_ns; /* if 0, opportunistic pods are evicted only for pods of higher priority */
+	/* 0: opportunistic pods are evicted only for pods of higher priority */
+	uint64_t opportunistic_patience_ns;
 	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
 	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;
@@ -52,9 +53,8 @@ struct config {
 
 extern const struct settings_table config_table;
 
-/* Makes the webhook's terms; their strings belong to the config. */
+/* Make the terms of the webhook, of access control and of requests; their strings belong to the config. */
 struct webhook_terms config_webhook_terms(const struct config *config);
-/* Make the terms of access control and of requests; their strings belong to the config. */
 struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 

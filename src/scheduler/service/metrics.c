@@ -47,7 +47,6 @@ static void write_verbs(FILE *out, const struct metrics *m)
 			(double)m->verb[i].spent_ns / (double)NSEC_PER_SEC);
 }
 
-/* Writes when the certificate expires, for alerts. */
 static void write_expiry(FILE *out, const struct config *config)
 {
 	int64_t expiry_s;
@@ -59,7 +58,6 @@ static void write_expiry(FILE *out, const struct config *config)
 	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
 }
 
-/* Writes the counts of all evictions: of opportunistic pods, and of pods of lower priority than a waiting pod (evictor.h). */
 static void write_evictions(FILE *out, const struct cluster *cluster)
 {
 	const struct evictor_counts counts = cluster_evictor_counts(cluster);

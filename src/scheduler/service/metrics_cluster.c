@@ -234,7 +234,7 @@ static void write_quotas(FILE *out, const struct model *model)
 	model_each_quota(model, write_quota, &w);
 }
 
-/* ---- public functions ---- */
+/* ---- the model, and all metrics together ---- */
 
 static void write_counts(FILE *out, const struct model_counts *c)
 {

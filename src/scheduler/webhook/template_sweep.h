@@ -12,8 +12,8 @@
 #include "kube/hami/annotations.h"
 
 /*
- * Annotation: the time of the template's last request (RFC 3339), rounded to a quarter of an hour, so that few reviews write a
- * new value.
+ * Annotation: the time of the template's last request (RFC 3339), rounded down to a quarter of an hour, so that few reviews
+ * write a new value.
  */
 #define TEMPLATE_REQUESTED KUBE_LIVE_DOMAIN "/asked-at"
 #define TEMPLATE_REQUESTED_STEP_S 900

@@ -178,7 +178,7 @@ static int process_pod(struct webhook_work *w)
 	json_t *spec = json_object_get(w->pod, "spec");
 	/* A pod for another scheduler is left to it, unless the setting force_scheduler is on. */
 	bool is_ours = !other_scheduler(w, spec) || w->terms->is_forced;
-	/* This comes before the exemption: even ignored pods must not carry annotations that assign GPUs. */
+	/* Strip before the exemption: even ignored pods must not carry annotations that assign GPUs. */
 	webhook_strip(w);
 	if (is_exempt(w))
 		return 0;

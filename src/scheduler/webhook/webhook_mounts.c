@@ -45,8 +45,8 @@ static bool is_within(const char *path, const char *folder)
 }
 
 /*
- * Folders of the node with device files, the driver's and the kernel's controls, sockets of allot, the kubelet and container
- * engines, and what these keep.
+ * Folders of the node that contain device files, controls of the driver and the kernel, or the sockets and data of allot, the
+ * kubelet and container engines.
  */
 static const char *const host_folders[] = {
 	"/dev",     "/proc",          "/sys",     "/run",
@@ -100,7 +100,6 @@ static bool is_named(const json_t *object, const char *name)
 	return own && name && !strcmp(own, name);
 }
 
-/* Removes the mounts of a volume. */
 static void remove_mounts(struct webhook_work *w, struct webhook_container *c, const char *volume)
 {
 	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");

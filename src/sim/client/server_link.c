@@ -51,7 +51,7 @@ uint64_t link_mps_server(void)
 	return ((uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
 }
 
-/* Sends SIM_HELLO. A program's link gets a gate (struct sim_gate), in memory that the server maps too. */
+/* A program's link gets a gate (struct sim_gate), in memory that the server maps too. */
 static int say_hello(struct link *l, enum sim_client_kind kind, uint64_t val[5])
 {
 	struct sim_request_msg m = { .type = SIM_HELLO,

@@ -179,7 +179,6 @@ static CUresult primary_release(CUdevice dev)
 SIM_FUNCTION(cuDevicePrimaryCtxRelease, (CUdevice dev), primary_release(dev))
 SIM_FUNCTION(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), primary_release(dev))
 
-/* Ends the primary context, however many references it has. */
 static CUresult primary_reset(CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);

@@ -1,6 +1,6 @@
 /*
  * The functions that the simulated driver exports beyond src/abi/driver_table.h, one row per
- * symbol. A row makes the prototype, the export and the answer of cuGetProcAddress.
+ * symbol. A row makes the prototype, the export, and the address for cuGetProcAddress (procaddr.c).
  *
  *   FN(symbol, params)            FN_TWINS(FN, symbol, suffix, params): also symbol##suffix
  */

@@ -29,10 +29,7 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/*
- * Returns 1 if a server accepted this process, 0 if no daemon answers, -EUSERS if the server is full, -ECONNREFUSED if the
- * daemon has no server for this process.
- */
+/* Returns as mps_attach(). */
 static int connect_to(const char *dir, int *ret_fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

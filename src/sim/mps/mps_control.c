@@ -125,7 +125,7 @@ static void reap_servers(void)
 			}
 }
 
-/* Returns the user's server, which is started if the user has none. NULL if none can be started. */
+/* Returns the user's server, and starts one if there is none. NULL if that fails. */
 static struct server *server_of(uid_t uid, int listen_fd)
 {
 	int fds[2];
@@ -307,7 +307,6 @@ static int listen_at(void)
 
 	if (fd < 0 || control_address(&address) < 0)
 		return -1;
-	/* If a daemon answers there, do not replace it. */
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
 		printf("An instance of this daemon is already running\n");
 		return -1;

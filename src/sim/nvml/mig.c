@@ -1,4 +1,4 @@
-/* The MIG instances of a GPU. All exist from the start, for good. */
+/* The MIG instances of a GPU. They exist from the start and never change. */
 #include "sim/nvml/nvml.h"
 
 #define ARCHITECTURE_WITH_MIG 8 /* compute capability of Ampere */

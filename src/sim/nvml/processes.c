@@ -6,7 +6,7 @@
 #include "sim/nvml/nvml.h"
 
 #define NO_INSTANCE ~0u
-#define RECENT_US 1000000 /* age of the oldest sample of use, for callers that do not say one */
+#define RECENT_US 1000000 /* age of the oldest sample of use, if the caller gives no time */
 
 /* Lists the compute processes. `entry` is the size of an element of infos: older structs lack the last members. */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)

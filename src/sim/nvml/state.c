@@ -1,4 +1,4 @@
-/* A device's memory and utilization, with the defects of NVML that the simulated GPU's description lists (sim/server/spec.h). */
+/* A device's memory and utilization, with NVML's defects that the GPU's description lists (sim/server/spec.h). */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
@@ -104,7 +104,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 	return r;
 }
 
-/* Returns a value between `idle` and `busy`, in proportion to the GPU's load. */
+/* Sets *out to a value from `idle` to `busy`, in proportion to the GPU's load. */
 static nvmlReturn_t by_load(nvmlDevice_t device, unsigned int *out, unsigned int idle,
 			    unsigned int busy)
 {

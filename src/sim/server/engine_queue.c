@@ -133,7 +133,7 @@ static void start(struct engine_proc *proc, struct engine_stream *s)
 		proc->ways |= 1u << s->head->way;
 }
 
-/* Of the streams whose head may run but does not run yet, returns the one with the oldest head; NULL if there is none. */
+/* Returns the stream with the oldest head that may start now, or NULL. */
 static struct engine_stream *next_to_start(const struct engine_proc *proc)
 {
 	struct engine_stream *oldest = NULL;

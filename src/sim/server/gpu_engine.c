@@ -102,7 +102,6 @@ static uint64_t scale_remainder(const struct engine_op *op, uint64_t in)
 	return (uint64_t)((unsigned __int128)op->remainder * in / op->remainder_base);
 }
 
-/* Returns the time until the work is done at that rate. */
 static uint64_t time_to_finish(const struct engine_op *op, struct rate rate)
 {
 	unsigned __int128 ns;
@@ -114,7 +113,7 @@ static uint64_t time_to_finish(const struct engine_op *op, struct rate rate)
 	return ns < INT64_MAX ? (uint64_t)ns : INT64_MAX;
 }
 
-/* Runs the work for ns at that rate. Returns how much was done. */
+/* Returns how many ns of the work were done. */
 static uint64_t run_work(struct engine_op *op, uint64_t ns, struct rate rate)
 {
 	uint64_t done = ns;

@@ -73,11 +73,10 @@ struct engine_op {
 	uint32_t launches; /* launches in flight that this op counts as */
 	uint64_t seq;
 	uint64_t left_ns;
-	uint64_t remainder,
-		remainder_base; /* progress below 1 ns: remainder / remainder_base of a nanosecond */
-	uint32_t part;          /* of the card's SMs, out of ENGINE_ALL */
-	uint32_t way;           /* enum sim_way */
-	uint64_t cum_ns;        /* ns of all work of the stream up to and including this op */
+	uint64_t remainder, remainder_base; /* progress below 1 ns: remainder / remainder_base ns */
+	uint32_t part;                      /* of the card's SMs, out of ENGINE_ALL */
+	uint32_t way;                       /* enum sim_way */
+	uint64_t cum_ns; /* ns of all work of the stream up to and including this op */
 	struct engine_event *event;
 	uint64_t event_no;
 	uint64_t cookie;

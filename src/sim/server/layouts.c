@@ -3,10 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/*
- * Three lines per card. Copies to the host run at four fifths of the nominal rate of 16 lanes of
- * PCIe 3.0 or 4.0.
- */
+/* Copies to the host run at four fifths of the nominal rate of 16 lanes of PCIe 3.0 or 4.0. */
 /* clang-format off */
 static const char dgx_1v[] =
 	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"

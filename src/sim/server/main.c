@@ -176,8 +176,8 @@ static int parse(struct options *o, int argc, char **argv)
 }
 
 /*
- * Forks, and returns only in the new background process: the pipe end to which ready() must write a line. The parent process
- * waits for that line, then exits. Returns -errno if there is no new process.
+ * Forks. In the new background process, returns the pipe end to which ready() must write a line. The parent process waits for
+ * that line, then exits. Returns -errno if pipe2() or fork() fails.
  */
 static int to_background(void)
 {

@@ -56,8 +56,9 @@ static uint32_t client_pct(const struct client *c, uint32_t card, uint64_t bucke
 }
 
 /*
- * Fills in the use by the listed processes in the buckets from `first` to `last`. As on driver 580, the GPU's use in a bucket
- * counts for one process alone: there the one that works at the end. Here chance chooses it, in proportion to their work.
+ * Fills in the use by the listed processes in the buckets from `first` to `last`. As on driver 580, one process gets all of a
+ * bucket's use. Driver 580 takes the process that works at the bucket's end. The simulation takes a random one, in proportion
+ * to the processes' work.
  */
 static void sample_use(const struct server *s, uint32_t card, uint64_t first, uint64_t last,
 		       struct sim_process_state *processes)
@@ -97,7 +98,7 @@ static uint64_t first_bucket(const struct server *s, uint64_t last, uint64_t age
 	uint64_t kept = last >= METER_BUCKETS - 2 ? last - (METER_BUCKETS - 2) : 0;
 	if (age_us > s->engine.now_ns / 1000)
 		return kept;
-	/* Callers compute the age from a clock, a little late. */
+	/* Callers compute the age with their own clock, so allow an error of 10 ms. */
 	uint64_t first = (s->engine.now_ns + 10000000 - age_us * 1000) / METER_BUCKET_NS;
 	return first < kept ? kept : first > last ? last + 1 : first;
 }
@@ -184,7 +185,6 @@ static void fail_card(struct server *s, uint32_t card)
 	engine_card_fail(&s->engine, &s->engine.cards[card]);
 }
 
-/* Returns the GPU of an instance; for a GPU, itself. */
 static uint32_t parent_card(const struct server *s, uint32_t card)
 {
 	const struct sim_card_info *info = &s->spec.cards[card].info;

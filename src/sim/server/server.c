@@ -42,7 +42,7 @@ static int clear_path(const struct sockaddr_un *address)
 	return r;
 }
 
-/* Makes the file that a program opens in cuInit, as the driver's device node (wire.h). */
+/* Makes the file that stands for the driver's device node (SIM_NODE_SUFFIX in wire.h). */
 static int make_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];

@@ -230,7 +230,6 @@ static int set_defects(const struct spec_at *at, struct spec_card *card, const c
 static int set_number(const struct spec_at *at, struct spec_card *card, const char *key,
 		      const char *value)
 {
-	/* One row per key. `scale` is for a number that is written without a unit. */
 	static const struct {
 		const char *key;
 		bool is_bytes;

@@ -96,7 +96,7 @@ static const struct field step_fields[] = {
 	FIELD_END,
 };
 
-/* Stores the value. Returns false if the value has the wrong type. */
+/* Returns false if the value has the wrong type. */
 static bool store(const struct field *field, struct span value, char *to)
 {
 	int64_t whole;

@@ -386,7 +386,7 @@ int claims_commit(struct claims *claims, struct error *err)
 	return r;
 }
 
-/* Copies the log into the store's file. On failure the data stays in the log until the next checkpoint. */
+/* On failure the data stays in the store's log until the next checkpoint. */
 void claims_checkpoint_due(void *data, uint32_t events)
 {
 	struct claims *claims = data;
@@ -446,7 +446,7 @@ static int write_down(struct claims *claims, const struct store_claim *fresh, st
 	return 0;
 }
 
-/* Counts a rejected allocation. -ENOSPC means a full disk or a full card, depending on the stage. */
+/* -ENOSPC means a full disk or a full card, depending on the stage. */
 static void count_refusal(struct claims_counts *counts, int r, enum stage stage)
 {
 	if (stage == STAGE_STORE)

@@ -28,7 +28,7 @@ void claims_remove_need_check(struct claims *claims, claims_need_check keep, voi
 	}
 }
 
-/* Returns true if a process lives in the claim. A process of an earlier daemon's tenant counts even before it reconnects. */
+/* A process of an earlier daemon's tenant counts even before it reconnects. */
 static bool is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;

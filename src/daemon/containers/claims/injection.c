@@ -24,7 +24,7 @@ static int no_memory(struct error *err)
 	return error_set_errno(err, ENOMEM, "can't list a container's mounts and variables");
 }
 
-/* Appends a zeroed element to a list. Returns NULL if out of memory. */
+/* Returns the list with room for one more element, zeroed; the caller increments *count. Returns NULL if out of memory. */
 static void *grow(void *list, size_t *count, size_t size)
 {
 	char *grown = realloc(list, (*count + 1) * size);
@@ -67,7 +67,6 @@ static int add_mount(struct injection *in, const char *container, const char *ho
 	return m->container_path && m->host_path ? 0 : no_memory(err);
 }
 
-/* Adds the device node DEV/LEAF. Does nothing if it is missing or is no device. */
 static int add_node(struct injection *in, const char *dev, const char *leaf, struct error *err)
 {
 	char host[PATHS_MAX], container[PATHS_MAX];
@@ -303,7 +302,6 @@ int claims_install_library(struct claims *claims, struct error *err)
 
 int claims_prepare_library(struct claims *claims, struct error *err)
 {
-	/* A mirrored driver contains the library, so nothing is to be installed. */
 	return is_mirrored(claims->node) ? 0 : claims_install_library(claims, err);
 }
 

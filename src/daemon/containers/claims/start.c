@@ -151,7 +151,6 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 	return claims_load_original(claim, written, err);
 }
 
-/* Returns the claim in claims->list that has the stored claim's key and tenant id, or NULL. */
 static struct claim *find_listed(struct claims *claims, const struct store_claim *written)
 {
 	struct claim *c;
@@ -162,7 +161,6 @@ static struct claim *find_listed(struct claims *claims, const struct store_claim
 	return NULL;
 }
 
-/* Makes the tenant of a stored claim, or parks the claim if that fails. */
 static int restore_claim(struct claims *claims, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant;
@@ -307,12 +305,12 @@ int claims_renew_store(struct claims *claims, struct error *err)
 	return r;
 }
 
-/* Opens and reads the store. Returns -EBADMSG if the file is no valid store. */
+/* Returns -EBADMSG if the file is no valid store. */
 static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
 	int r = open_store(claims, &is_new, err);
-	/* Put the claims of tenants that were taken over (list_adopted()) into a new store: the old store may have been lost. */
+	/* Put the claims of adopted tenants (list_adopted()) into a new store: the old store may have been lost. */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);
 	if (r < 0)

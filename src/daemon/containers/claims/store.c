@@ -75,13 +75,13 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
  * the file.
  */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/* Adds the column for the tenant's group, in which tenants share a card by space. Claims of older schemas have no group. */
+/* Claims of older schemas have no group, in which tenants share a card by space. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
 /*
- * The upgrade from each schema number. Table `asked` has the original terms of changed claims. In schema 2 the table has no
- * priority, because at that time only claims with the default priority, 0, could be overridden.
+ * The upgrade from each schema number. In schema 2, table `asked` has no priority, because at that time only claims with the
+ * default priority, 0, could be overridden.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",

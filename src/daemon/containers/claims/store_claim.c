@@ -214,7 +214,7 @@ static bool read_int(sqlite3_stmt *s, int column, int64_t min, int64_t max, int6
 	return *ret >= min && *ret <= max;
 }
 
-/* Reads a promise from four columns; `first` is the first of them. */
+/* The promise is in four columns, from `first`. */
 static int read_promise(struct store *store, sqlite3_stmt *s, int first, int64_t row,
 			struct promise *p, struct error *err)
 {

@@ -29,7 +29,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret);
 static int ask_cri(const struct question *q, struct engine_name *ret);
 static int ask_containerd(const struct question *q, struct engine_name *ret);
 
-/* A kind of engine. `paths` has the default paths of its socket. */
+/* `paths` has the default paths of the engine's socket. */
 struct engine_kind {
 	const char *name;
 	asker ask;

@@ -31,7 +31,6 @@
 #define BEGIN "-----BEGIN PUBLIC KEY-----"
 #define END "-----END PUBLIC KEY-----"
 
-/* The functions of GnuTLS that are used. */
 #define FUNCTIONS(X) \
 	X(hash_fast) \
 	X(pubkey_init) \
@@ -119,10 +118,10 @@ enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
 struct trust {
 	char path[FILES][PATHS_MAX];
 	/*
-	 * is_good: the last check succeeded. seen: the files' states at that check; while they are unchanged, no file is read
-	 * again.
+	 * is_good: the last check succeeded, and the files' times would show a later change (are_settled()). seen: the files'
+	 * states at that check; while they are unchanged, no file is read again.
 	 */
-	bool is_good; /* false also if a file was changed so recently that another change would not show in its times */
+	bool is_good;
 	struct stat seen[FILES];
 	uint64_t refused;
 	/* the text that was logged last: a refusal, or an accepted library's path */
@@ -164,7 +163,7 @@ struct trust *trust_free(struct trust *trust)
 
 /* ---- detection of changes ---- */
 
-/* Returns true if the file is unchanged. Any write changes the ctime, which no program can set. */
+/* Any write changes the ctime, which no program can set. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -233,7 +232,7 @@ static int read_signature(struct trust *trust, uint8_t ret[SIGNATURE_BYTES], str
 	return 0;
 }
 
-/* Reads the manifest. Fails unless one of the keys has signed it. */
+/* Fails unless one of the keys has signed the manifest. */
 static int read_manifest(struct trust *trust, struct manifest *ret, struct error *err)
 {
 	const char *keys_path = trust->path[FILE_KEYS], *path = trust->path[FILE_MANIFEST];

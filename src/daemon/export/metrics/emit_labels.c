@@ -112,7 +112,6 @@ void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *
 	}
 }
 
-/* Writes the lengths of steps. No samples for a tenant without steps on that device. */
 void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	char name[64];

@@ -1,5 +1,5 @@
 /*
- * Writes metrics as text for Prometheus, format 0.0.4. Each name has a # HELP and a # TYPE line, then its samples, one per line.
+ * Writes metrics as text for Prometheus, format 0.0.4. Each name has a # HELP and a # TYPE line, then one line per sample.
  * Changes nothing but the struct exposition; not thread safe.
  *
  *     # HELP allot_device_memory_bytes Memory that can be held on the device, without the driver's own reserve.

@@ -125,11 +125,12 @@ struct metrics_tenant {
 
 struct metrics_tenant_device {
 	char labels[METRICS_LABELS_MAX];
-	char hami_labels[EXPOSITION_LABELS_MAX]; /* of the metrics under HAMi's names; "" if those are not exported */
+	/* labels of the metrics under HAMi's names; "" if those are not exported */
+	char hami_labels[EXPOSITION_LABELS_MAX];
 	const char *index, *uuid;
 	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
 	bool has_worked;
-	uint64_t rested_ns; /* time since the tenant last had work on the device; valid if has_worked */
+	uint64_t rested_ns; /* time since the tenant's last work on the device; valid if has_worked */
 	bool waits;         /* on_full is "wait" */
 	uint64_t granted_bytes, reserve_bytes, wanted_bytes;
 	bool has_swap_figures;

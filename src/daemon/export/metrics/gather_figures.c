@@ -88,10 +88,7 @@ static void note_library(struct metrics_tenant *m, uint32_t version)
 	m->library[i].processes++;
 }
 
-/*
- * Gathers the names of pod and container. Without a container's name, uses the tenant's. Also counts the tenant's processes by
- * library version.
- */
+/* Also counts the tenant's processes by library version. */
 static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);
@@ -141,10 +138,7 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 	return sum < most ? sum : most;
 }
 
-/*
- * Gathers how much of the tenant's memory can be moved to the host, how much was moved, and how often. `devices`: the figures
- * of the tenant's devices, in order; their used_bytes must be set.
- */
+/* `devices`: the figures of the tenant's devices, in order; their used_bytes must be set. */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 			struct metrics_tenant_device *devices)
 {

@@ -146,7 +146,7 @@ static const struct {
 
 /* ---- access to /metrics ---- */
 
-/* Checks the token. If it is wrong, *ret is the answer. */
+/* If the result is false, *ret is the answer. */
 static bool may_ask(struct metrics *m, const char *authorization, struct server_answer *ret)
 {
 	const char *path = m->node->config.metrics_token_file;

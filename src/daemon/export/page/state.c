@@ -19,7 +19,7 @@
 
 #define HOST_MAX 65
 #define MIB 1048576.0
-/* most containers in a page's state; those that are frozen or moved off their cards come first */
+/* most containers in a page's state */
 #define CONTAINERS_MAX 256
 
 static const char *const lease_names[] = {
@@ -132,7 +132,7 @@ static void write_wait(const struct tenant *t, uint64_t now_ns, struct json_text
 	json_text_close(out, '}');
 }
 
-/* Writes a member. Takes ownership of `value`. */
+/* Takes ownership of `value`. */
 static void write_json(struct json_text *t, const char *key, json_t *value)
 {
 	char *text = json_is_null(value) ? NULL : json_dumps(value, JSON_COMPACT);

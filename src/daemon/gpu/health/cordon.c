@@ -42,7 +42,7 @@ static int load_settings(struct node *node, struct error *err)
 	return 0;
 }
 
-/* Cordons the card that the line names. A missing card's line is ignored, and dropped when the file is next written. */
+/* Ignores the line of a missing card; the next write of the file drops that line. */
 static void load_line(void *data, char *line)
 {
 	struct card *card = node_find_card_text(data, line);

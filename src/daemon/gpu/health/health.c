@@ -75,7 +75,7 @@ static enum health_answer poll_card(struct health_watch *w, unsigned card, bool 
 	return HEALTH_ANSWERED;
 }
 
-/* Asks without the lock. Of a driver that does not say, the card may be busy. */
+/* Asks without the lock. A card counts as busy if the driver cannot tell. */
 static bool is_busy(struct health_watch *w, unsigned card)
 {
 	struct error err = { 0 };

@@ -36,7 +36,8 @@ bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t
 		       uint64_t *ret_bytes);
 
 /*
- * Returns false if no card worked for more than a tenth of the driver's last sampling period when last asked. Returns true if that is not known, or `watch` is NULL. Thread safe.
+ * Returns true if, when last asked, any card had worked for more than a tenth of the driver's last sampling period. Also
+ * returns true if that is unknown, or `watch` is NULL. Thread safe.
  */
 bool health_is_any_busy(const struct health_watch *watch);
 

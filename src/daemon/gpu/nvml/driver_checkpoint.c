@@ -26,7 +26,7 @@ static const char *name_of(const struct checkpoint_driver *d, CUresult result)
 
 int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, struct error *err)
 {
-	static struct checkpoint_driver d; /* static and never freed, as libcuda cannot be unloaded */
+	static struct checkpoint_driver d; /* not freed: libcuda cannot be unloaded */
 	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
 	const char *missing = NULL;
 	if (!handle)

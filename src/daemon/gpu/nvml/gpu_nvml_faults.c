@@ -44,10 +44,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	return 0;
 }
 
-/*
- * Returns true if the event concerns the device. For a MIG instance: if the event is on its card and does not name another
- * instance.
- */
+/* An event concerns a MIG instance if it is on the instance's card and names no other instance. */
 static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t *data)
 {
 	if (device->card != data->device)

@@ -29,7 +29,6 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	return false;
 }
 
-/* Returns true if a process lives in the claim. Processes that an earlier daemon knew count even before they reconnect. */
 bool allocate_is_in_use(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;
@@ -59,7 +58,6 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
 			char id[SLICE_ID_MAX];
 			slots_remove(&left, slot);
-			/* Release only claims that allocate_slices() made. */
 			if (!allocate_is_own_claim(c))
 				continue;
 			slice_format(slices, card, slot, id);

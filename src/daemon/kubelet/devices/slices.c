@@ -139,7 +139,6 @@ static unsigned choose(const struct slices *slices, const struct slice_set *avai
 	return best;
 }
 
-/* Checks that all slices of `must` are available. Returns -EINVAL, naming the first that is not. */
 static int check_must(const struct slices *slices, const struct slice_set *available,
 		      const struct slice_set *must, struct error *err)
 {

@@ -58,7 +58,6 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 	return model->card[__builtin_ctzll(reached)].uuid;
 }
 
-/* Returns the memory that allotd counts for the tenant on one of its cards. */
 static uint64_t counted_bytes(struct tenant *tenant, unsigned device)
 {
 	const struct promise *now = &tenant->terms.device[device].promise;

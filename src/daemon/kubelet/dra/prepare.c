@@ -70,7 +70,7 @@ static void forget(struct preparation *p)
 
 /* ---- one claim ---- */
 
-/* Lists the claim's devices. For the alternative "gpu/small" of a request "gpu", containers use the name "gpu". */
+/* For the alternative "gpu/small" of a request "gpu", containers use the name "gpu". */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));
@@ -126,7 +126,7 @@ static const struct item *failed_item(const struct preparation *p)
 	return NULL;
 }
 
-/* Undoes all claims that this call made, because one claim, `why`, failed, and the pod cannot start without that claim. */
+/* Undoes all claims that this call made: the claim `why` failed, and the pod cannot start without it. */
 static void undo_all(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s can't be prepared: %s", why->name.in_namespace,
@@ -313,8 +313,8 @@ static void give_up(struct dra *dra, const char *uid)
 }
 
 /*
- * Releases the claim, then removes its CDI spec. If the removal fails, the kubelet calls again, so a claim that is already gone
- * is no error.
+ * Releases the claim, then removes its CDI spec. A claim that is already gone is no error: after a failed removal of the spec,
+ * the kubelet calls again.
  */
 static int release(struct dra *dra, const struct dra_name *name, struct error *err)
 {

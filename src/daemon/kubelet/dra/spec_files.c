@@ -72,7 +72,6 @@ int spec_file_remove(const char *dir, const char *uid, struct error *err)
 	return 0;
 }
 
-/* Returns true if the file is an existing claim's spec. */
 static bool is_of_claim(struct claims *claims, const char *leaf)
 {
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {

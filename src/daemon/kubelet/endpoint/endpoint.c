@@ -79,7 +79,7 @@ static void renew_due(void *data, uint32_t events)
 		registrar_register(e->registrar);
 }
 
-/* Arms the timer to register again, because a kubelet that still runs does not reconnect by itself. */
+/* A kubelet that still runs does not reconnect by itself. */
 void endpoint_is_unwatched(struct endpoint *e)
 {
 	if (e->has_kubelet)

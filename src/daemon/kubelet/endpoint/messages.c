@@ -68,7 +68,6 @@ static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 	return &seat->info;
 }
 
-/* Lists all devices of all cards; per_card[i] is the number of devices of card i. */
 static struct grpc_message *list_devices(const struct slices *slices,
 					 const unsigned per_card[SLICES_MAX_CARDS],
 					 const bool is_healthy[SLICES_MAX_CARDS])

@@ -98,7 +98,7 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 	return 0;
 }
 
-/* Makes the patch for the pod. The server applies it only to the version that was read. */
+/* The server applies the patch only to the version of the pod that was read. */
 static int make_pod_patch(const struct binding *b, char **ret, struct error *err)
 {
 	struct kube_shares left = { 0 };
@@ -154,7 +154,7 @@ static void pod_received(struct binding *b)
 	finish(b, &err);
 }
 
-/* Called when the pod was written. Releases the node's lock, unless other containers of the pod still wait for shares. */
+/* Releases the node's lock, unless other containers of the pod still wait for shares. */
 static void pod_written(struct binding *b)
 {
 	const char *phase = annotation(b->object, KUBE_POD_BIND_PHASE);

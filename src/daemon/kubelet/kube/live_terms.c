@@ -127,8 +127,8 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * Returns the priority in the container's limits, or NULL if they have none. Only for a claim made from slices, whose container
- * was not known when the claim was made. Other claims got their priority when they were made; returns NULL for them.
+ * Returns the priority in the container's limits. NULL if they have none, or if the claim was not made from slices: that claim
+ * got its priority when it was made. For a claim made from slices, the container was unknown then.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)
@@ -226,8 +226,8 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
 	/*
-	 * True if the change must be applied again: the plugin reused the claim for another container, and find_same() in
-	 * allocate.c restored the original terms.
+	 * The change is lost if the plugin reused the claim for another container: find_same() in allocate.c then restored the
+	 * original terms.
 	 */
 	bool is_lost = *text && !claim->original && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))

@@ -38,7 +38,7 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 }
 
 /*
- * Sets missing limits. A container without cores and limit gets a fair part of the time that is guaranteed to no tenant. A
+ * Sets the limits. A container without cores and limit gets a fair part of the time that is guaranteed to no tenant. A
  * container with only a limit is opportunistic: it gets the time that all other tenants leave unused.
  */
 static void set_limits(const struct node *node, struct claim_request *request)

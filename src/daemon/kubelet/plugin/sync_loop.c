@@ -49,7 +49,6 @@ static void ask_pods(struct plugin *p, uint64_t now_ns)
 	pod_resources_request(p->pods);
 }
 
-/* Makes the next question to the kubelet due within SOON_NS. The answer shows which container has the new claim's devices. */
 void plugin_request_pods_soon(struct plugin *p)
 {
 	uint64_t pods_requested_ns = clock_now_ns() - (PODS_NS - SOON_NS);

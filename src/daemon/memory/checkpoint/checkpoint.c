@@ -36,7 +36,7 @@ struct checkpoint {
 	uint64_t begun_ns, moved_ns, failed;
 	unsigned lost; /* helpers lost since the last answer of a helper */
 	char error_text[HELPER_TEXT_MAX];
-	int fd, pidfd; /* of the helper's process; -1: none */
+	int fd, pidfd; /* socket and pidfd of the helper; -1: none */
 	struct loop_source *source, *timer;
 };
 

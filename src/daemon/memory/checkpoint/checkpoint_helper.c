@@ -62,7 +62,7 @@ static const struct helper_process *find_by_state(const struct helper *k,
 	return NULL;
 }
 
-/* Does step after step until the goal is reached or a step fails. If a process dies, that is not a failure. */
+/* Runs steps until the goal is reached or one fails. A process that dies is no failure. */
 static int run_steps(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
 	size_t count = k->order.process_count;
@@ -131,7 +131,7 @@ static int check_room(struct helper *k, struct error *err)
 	return r;
 }
 
-/* Sleeps. Returns true at once if another helper asks this process to end (SIGTERM), to take over. */
+/* Returns true at once if another helper sends SIGTERM, to take over. */
 static bool sleep_or_sigterm(uint64_t ns)
 {
 	struct timespec ts = clock_to_timespec(ns);
@@ -214,7 +214,6 @@ static void execute_order(struct helper *k, int fd)
 		log_debug("the helper can't send its answer to the daemon: %s", strerror(errno));
 }
 
-/* Returns the pid of the first process whose memory is off the GPU or, without one, of the first locked process; 0: none. */
 static int first_away(const struct helper *k)
 {
 	const struct helper_process *p = find_by_state(k, CHECKPOINT_SAVED);
@@ -305,7 +304,7 @@ int checkpoint_helper_main(int argc, char **argv)
 	log_init("allot-checkpoint");
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
-	/* Remove this variable, inherited from the daemon's environment: it would hide cards from the driver. */
+	/* If inherited from the daemon, this variable would hide cards from the driver. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
 	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))

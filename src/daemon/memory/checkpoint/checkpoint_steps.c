@@ -2,7 +2,7 @@
 
 static const struct {
 	enum checkpoint_state state; /* the first row with a process in this state is used */
-	enum checkpoint_step step;   /* the next step, with a process that is in `state` */
+	enum checkpoint_step step;   /* the next step for that process */
 } rows[][2] = {
 	[CHECKPOINT_IN] = { { CHECKPOINT_SAVED, CHECKPOINT_RESTORE },
 			    { CHECKPOINT_LOCKED, CHECKPOINT_UNLOCK } },

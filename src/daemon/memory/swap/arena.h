@@ -25,16 +25,16 @@ uint64_t arena_default_budget(void);
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 
 /*
- * Makes the file, without pages, and writes the size to control->arena_bytes. `is_tenants`: the tenant is charged for the pages.
- * `control` must outlive the arena. *ret is written only on success.
+ * Makes the file, without pages, and writes its size to control->arena_bytes. `is_tenants`: the tenant is charged for the
+ * pages. `control` must outlive the arena. *ret is written only on success.
  */
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
 	      struct error *err);
 
 /*
- * Begins to allocate the pages, when the tenant's process `pid` registers: a tenant without processes has no use for host
- * memory, and could take it from others. Continues if an earlier call ended early; then the log gave the reason with the
- * tenant's name. If the tenant is charged, it is in the cgroup of `pid`. Main thread.
+ * Begins to allocate the pages. Call when the tenant's process `pid` registers, since a tenant without processes needs no
+ * host memory. Goes on where an earlier attempt failed; `tenant` names the tenant in the log of a failure. If the tenant is
+ * charged for the pages, the cgroup of `pid` is charged. Main thread.
  */
 void arena_back(struct arena *arena, int pid, const char *tenant);
 

@@ -145,7 +145,6 @@ static uint64_t bounded(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/* Adds `value` to *sum. Both are bounded by `most`. */
 static void add(uint64_t *sum, uint64_t value, uint64_t most)
 {
 	*sum = bounded(*sum + bounded(value, most), most);

@@ -100,7 +100,6 @@ static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 		tenant_scale_share(t, scale);
 }
 
-/* Counts moves that have ended since the last poll. */
 static void count_moves(struct swap_turns *turns, struct tenant *t, enum swap_schedule_place before,
 			enum swap_schedule_place now, const struct swap_figures *f)
 {
@@ -210,7 +209,7 @@ static void publish_bounds(struct tenant *t)
 	}
 }
 
-/* Gives the tenant the decided order. Returns true while the tenant's memory moves. */
+/* Returns true while the tenant's memory moves. */
 static bool apply_order(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
@@ -257,7 +256,6 @@ static struct swap_turns *new_turns(void)
 	return turns;
 }
 
-/* Reads all tenants' figures, decides and gives orders. Returns true while any tenant moves. */
 static bool poll_tenants(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 {
 	uint64_t capacity_bytes[NODE_MAX_CARDS];

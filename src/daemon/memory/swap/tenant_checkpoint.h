@@ -21,7 +21,7 @@
  * -ESRCH if it has no processes; or another -errno.
  */
 int tenant_checkpoint_leave(struct tenant *tenant, struct error *err);
-/* Begins to bring the tenant back, to be paused (`paused`) or run. Returns -ENOSPC without room, -EBUSY if it is moving. */
+/* Begins to bring the tenant back; with `paused`, it stays paused. Returns -ENOSPC without room, -EBUSY if it is moving. */
 int tenant_checkpoint_return(struct tenant *tenant, bool paused, struct error *err);
 /* Returns the state of the last accepted request: 1 in progress, 0 succeeded, -errno failed. */
 int tenant_checkpoint_outcome(struct tenant *tenant, struct error *err);

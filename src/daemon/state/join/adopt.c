@@ -310,7 +310,7 @@ static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 	return copying || tenant->adopting;
 }
 
-/* Tries again to watch processes that could not be watched. Returns true if some are still unwatched. May end the tenant. */
+/* Returns true if some processes are still unwatched. May end the tenant. */
 static bool retry_watches(struct tenant *tenant)
 {
 	bool has_unwatched = false, has_ended = false;

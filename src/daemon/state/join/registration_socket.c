@@ -271,7 +271,6 @@ static void answer_question(struct exchange *x)
 		send_reply(x->fd, text, strlen(text), NULL, 0);
 }
 
-/* Answers a process that asks for its trace ring: abi/shm/trace_ring.h. */
 static void answer_trace(struct exchange *x, const struct trace_request *request,
 			 const struct ucred *sender)
 {
@@ -312,7 +311,7 @@ static void exchange_ready(void *data, uint32_t events)
 	} request = { 0 };
 	struct ancillary ancillary;
 
-	/* MPS is still starting: stop watching this socket until timer_due() finds MPS ready. */
+	/* MPS is still starting: stop watching this socket until timer_due() watches it again. */
 	if (space_is_starting(x->registration->tenant) && !(events & (EPOLLHUP | EPOLLERR))) {
 		loop_watch(x->source, 0);
 		return;

@@ -32,7 +32,7 @@ struct memory_wait {
 	uint64_t arrival, since_ns;
 	uint32_t passes; /* how often another tenant got memory before this one during the wait */
 	unsigned place;  /* place in the queue, from 1 */
-	bool is_logged;  /* the wait was logged */
+	bool is_logged;
 	/* After a restart, the tenant keeps its earlier place until past_until_ns. */
 	struct memory_wait_past past;
 	uint64_t past_until_ns;

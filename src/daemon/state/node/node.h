@@ -83,7 +83,7 @@ struct card {
 	uint64_t kept_bytes; /* free memory that grant_decide() has reserved for waiting tenants */
 	uint64_t swapped_out_bytes; /* total bytes that were moved off this card so far */
 	uint64_t returning_bytes; /* memory reserved for containers that return from a checkpoint */
-	struct health health;     /* see policy/safety/health_policy.h */
+	struct health health;
 	uint64_t faults[GPU_FAULT_KINDS]; /* faults reported so far */
 	bool is_cordoned, is_cordoned_by_settings;
 };
@@ -156,10 +156,9 @@ struct node {
 	struct audit *audit;                           /* NULL: off */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not watched */
-	struct claims *claims; /* see daemon/containers/claims/claims.h; NULL before it is opened */
+	struct claims *claims;   /* NULL before it is opened */
 	struct violations *violations;
 	struct time_readings *time_readings;
-	/* see daemon/space/space_groups.h */
 	struct space_groups *space;
 	struct health_watch *health; /* NULL: health is not watched */
 	uint64_t health_generation;  /* counts changes of any card's health or cordon */

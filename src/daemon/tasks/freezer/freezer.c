@@ -200,7 +200,6 @@ static struct gpu_container *container_of(struct freeze_item *item)
 	return (struct gpu_container *)(void *)at;
 }
 
-/* Freezes or thaws the container as freeze_policy.h and the container's holds (enum freezer_hold) demand. */
 static int apply(struct freezer *f, struct gpu_container *c, struct error *err)
 {
 	if (c->item.by_hand || freeze_is_held(&c->item))

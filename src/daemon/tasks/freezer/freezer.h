@@ -26,7 +26,6 @@ struct freezer *freezer_free(struct freezer *freezer);
  * cards that the task may use. `runs`: the task is older than this daemon, so its container is not frozen.
  */
 void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards, bool runs);
-/* Call when a task has ended. */
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 /* Call after a census (a reading of all cards' memory use) that began at begun_ns. Thaws containers that may now run. */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);

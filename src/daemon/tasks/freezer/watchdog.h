@@ -29,8 +29,8 @@ struct watchdog *watchdog_stop(struct watchdog *watchdog);
 int watchdog_pidfd(const struct watchdog *watchdog);
 
 /*
- * Waits until the child knows the cgroup. Returns -ENOSPC above WATCHDOG_MAX, -EPIPE if the child is gone. A child that does not
- * answer within a second is killed.
+ * Waits until the child knows the cgroup. Returns -ENOSPC above WATCHDOG_MAX, -EPIPE if the child is gone. Kills a child that
+ * does not answer within a second.
  */
 int watchdog_add(struct watchdog *watchdog, const struct cgroup *cgroup);
 /* Does not wait for the child. A child that has stopped reading is killed. */

@@ -288,7 +288,6 @@ static const struct tenant *by_environment(struct node *node, int pid)
 
 struct violation_signs signs_of(struct node *node, int pid)
 {
-	/* Read further signs only while none has been found. */
 	struct violation_signs s = { .by_descent = by_descent(node, pid) };
 	if (!s.by_descent)
 		s.by_mount = by_mount(node, pid);

@@ -34,7 +34,7 @@ struct suspect {
 	enum violation_reason reason;
 	char tenant[REGION_NAME_MAX];
 	uint32_t log_key;             /* tenant_log_key(), also after the tenant has ended */
-	enum on_violation own_wanted; /* the tenant's action for violating processes, as last known */
+	enum on_violation own_wanted; /* the tenant's action on violations, as last known */
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_terminated, is_killed;
@@ -53,7 +53,7 @@ struct violations {
 	unsigned count;
 	/* this process is in the machine's pid namespace, so the driver's pids are valid here */
 	bool is_host;
-	/* the same, or the last census of all cards listed tenants' processes by pids that are valid here */
+	/* the driver's pids are valid here: because of is_host, or as the last census of all cards showed */
 	bool are_pids_ours;
 	bool is_failure_logged;
 	bool is_unread_logged;     /* a failure of suspects_get() is logged */

@@ -27,10 +27,10 @@
 #define READING_CLOSE_LEAST_NS (250 * NSEC_PER_MSEC)
 #define READING_PROCESSES_MOST 256
 #define SAMPLES_US UINT64_C(600000) /* age of the oldest sample of a reading */
-#define IDLE_MOST 4
-/* Work that began under the previous daemon is charged by none. Such work may take this long. */
+#define IDLE_MOST 4 /* after so many readings in a row without a busy card, the thread sleeps */
+/* Work that began under the previous daemon is charged to no tenant. Such work may take this long. */
 #define ADOPTED_NS (60 * NSEC_PER_SEC)
-/* The peak is of the second before the comparison, so it says nothing about a reading that is older than this. */
+/* A tenant's peak charge is of the second before the comparison, so a reading that is older than this is not used. */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
 
 struct reading_card {
@@ -46,15 +46,15 @@ struct reading_card {
 struct time_readings {
 	struct node *node;
 	struct worker worker;
-	bool is_wanted; /* guarded by the worker's lock, like the next three */
-	bool is_taken;  /* the main thread has compared the last reading */
-	bool is_close;  /* a tenant has unpaid time: read more often */
-	unsigned idle_count; /* readings in a row in which no card was busy; from IDLE_MOST on, the thread sleeps */
-	int ready_fd; /* eventfd that the thread increments when a reading is complete */
+	bool is_wanted;      /* guarded by the worker's lock, like the next three */
+	bool is_taken;       /* the main thread has compared the last reading */
+	bool is_close;       /* a tenant has unpaid time: read more often */
+	unsigned idle_count; /* readings in a row without a busy card: see IDLE_MOST */
+	int ready_fd;        /* eventfd that the thread increments when a reading is complete */
 	struct loop_source *source;
 	uint64_t from_ns;     /* no reading before this time counts */
 	uint64_t compared_ns; /* when the main thread compared the last reading; 0: none */
-	/* These belong to the thread while is_taken, else to the main thread. */
+	/* The thread writes these, then writes ready_fd. The main thread then reads them until it sets is_taken. */
 	uint64_t read_ns; /* when the reading began */
 	struct reading_card card[NODE_MAX_CARDS];
 };
@@ -172,7 +172,7 @@ static bool is_moving(const struct tenant *t)
 	return is_any;
 }
 
-/* Fills in the card's tenants. Returns false if some of them run at the same time. */
+/* Fills in the card's tenants. Returns false if there are none, or if a tenant's time cannot be compared. */
 static bool find_claimants(const struct node *node, struct reading *reading)
 {
 	struct tenant *t;
@@ -239,9 +239,9 @@ static double unexplained(const struct reading *reading, bool with_samples)
 }
 
 /*
- * Decides what the samples show (time_policy.h). A tenant that was charged for more than its samples show may have done work
- * that counted for another tenant. Or it only claims to work, and the other was charged too little for it. Both are unlikely to
- * last if it has samples at all.
+ * Decides what the samples show (time_policy.h). If tenant A was charged for more than its samples show, either the samples
+ * missed A's work and counted for tenant B, or A only claims to work while B pays too little. So `certain` subtracts what all
+ * tenants lack from B's samples. `likely` subtracts only what tenants without samples lack: others rarely lack time for long.
  */
 static void weigh_samples(struct reading *reading)
 {
@@ -337,7 +337,6 @@ static bool judge(struct node *node, const struct reading *reading)
 	return is_any_unpaid;
 }
 
-/* Returns true if a tenant has time that is certainly unpaid. */
 static bool compare_card(struct time_readings *l, unsigned card, uint64_t passed_ns)
 {
 	struct node *node = l->node;

@@ -23,9 +23,7 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-/*
- * If /proc shows no sign (signs.h) that a process belongs to a tenant, it is searched again only after this number of censuses.
- */
+/* If a process has no sign (signs.h) of a tenant, its signs are read again only after this number of censuses. */
 #define SIGNS_LOOKS 10
 #define HOST_PID_NAMESPACE \
 	0xEFFFFFFCU /* inode of the first pid namespace (Linux, include/linux/proc_ns.h) */
@@ -192,7 +190,6 @@ static void note_seen(struct violations *v, const struct gpu_process *seen)
 	s->is_seen = true;
 }
 
-/* Finds the process's tenant. If the signs showed no tenant, they are read again only after SIGNS_LOOKS censuses. */
 static struct tenant *find_owner(struct suspect *s)
 {
 	struct node *node = s->violations->node;
@@ -239,7 +236,6 @@ static void check_suspect(struct suspect *s, bool is_sound, uint64_t now_ns)
 		note_unregistered(s, owner);
 }
 
-/* A suspect that has registered meanwhile is no offender any more. */
 static void forgive_registered(struct suspect *s)
 {
 	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||

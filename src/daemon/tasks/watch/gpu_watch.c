@@ -63,7 +63,7 @@ static struct process *find_process(struct node *node, int pid)
 	return NULL;
 }
 
-/* Notes the task's tenant. The first noted tenant stays, even after the tenant's end. */
+/* The first noted tenant stays, even after the tenant's end. */
 static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 {
 	const struct process *p = find_process(w->node, t->pid);

@@ -77,7 +77,6 @@ void use_state_save(struct node *node)
 
 /* ---- reading the file ---- */
 
-/* Finds the present index of each card that the file lists; -1 if the card is gone. */
 static int cards_from_json(struct node *node, const json_t *root, struct gpu_records_cards *ret,
 			   struct error *err)
 {

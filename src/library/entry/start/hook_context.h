@@ -1,7 +1,4 @@
-/*
- * Green contexts. Each holds a reference to the device's primary context without calling the hook of
- * cuDevicePrimaryCtxRetain.
- */
+/* Green contexts. For each one the driver takes a reference to the device's primary context, without a call that is hooked. */
 #pragma once
 
 #include "abi/cuda_abi.h"

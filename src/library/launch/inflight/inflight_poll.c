@@ -139,10 +139,7 @@ static void mark_in_context(struct inflight_stream *s)
 		real.cuCtxSetCurrent(before);
 }
 
-/*
- * Records a mark behind the stream's unmarked work, unless a capture might include the event, or the launching thread marks
- * each launch.
- */
+/* During a capture no mark is recorded, because the capture might include the event. */
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&locks.inflight_capture);

@@ -47,7 +47,7 @@ struct inflight_stream {
 	/* number of launches that have certainly ended; counts like `launched` (inflight_settle.h) */
 	_Atomic uint32_t ended;
 
-	/* Together identify the stream: `owner` is the context or thread of a default stream. */
+	/* Together identify the stream. `owner` is 0, or stands for the context (and thread) of a default stream. */
 	CUstream handle;
 	uint64_t owner;
 	CUcontext context;
@@ -77,7 +77,7 @@ struct inflight_device {
 	/* 1 + `completed` when the gate last gave up a wait for in-flight work; 0 if never */
 	_Atomic uint64_t stalled_at;
 	_Atomic int64_t
-		stalled_ns; /* part of inflight_ns that the gate ignores (inflight_ignore_stalled()) */
+		stalled_ns; /* part of inflight_ns ignored by the gate (inflight_ignore_stalled()) */
 	_Atomic uint32_t progress; /* futex word: incremented at each poll while threads wait */
 	_Atomic uint32_t waiters;  /* threads that wait for in-flight work to end */
 	_Atomic bool shows_busy;   /* copy of the slot's `busy` in a nearer cache line */

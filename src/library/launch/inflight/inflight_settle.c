@@ -2,7 +2,6 @@
 
 #include "library/loader/real.h"
 
-/* True if no mark and no count shows work of the stream in flight. */
 static bool has_ended(struct inflight_stream *s)
 {
 	WITH_LOCK(&s->lock);

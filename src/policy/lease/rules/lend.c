@@ -62,7 +62,6 @@ static void update_demand(const struct lend_config *config, struct lend_tenant *
 	if (demand > 100)
 		demand = 100;
 	t->demand_pct = fade(config, t->demand_pct, demand, dt_ns);
-	/* own_demand_pct counts demand up to the guarantee only. */
 	if (demand > t->cores_pct)
 		demand = t->cores_pct;
 	t->own_demand_pct = fade(config, t->own_demand_pct, demand, dt_ns);
@@ -85,7 +84,6 @@ static double find_spare(const struct lend_config *config, struct lend_tenant *c
 
 	for (size_t i = 0; i < count; i++)
 		promised += tenants[i]->cores_pct;
-	/* Guarantees that sum to more than the GPU are scaled down. */
 	scale = promised > 100 ? 100 / promised : 1;
 	left = promised < 100 ? 100 - promised : 0;
 	for (size_t i = 0; i < count; i++) {

@@ -217,7 +217,7 @@ static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t h
 		      uint64_t depth)
 {
 	if (!dst.addr || !src.addr || !width || !height)
-		return; /* A layer without bytes needs no copy. */
+		return; /* There is nothing to move, and depth may be huge. */
 	for (uint64_t z = 0; z < depth; z++)
 		for (uint64_t y = 0; y < height; y++)
 			move(dst.addr + z * dst.plane + y * dst.pitch,

@@ -48,7 +48,7 @@ static CUresult copies_3d(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, CUstream st
 			.Depth = op->depth,
 		};
 
-		if (op->src.type != 1 || op->dst.type != 1) /* arrays are not simulated */
+		if (op->src.type != 1 || op->dst.type != 1) /* only linear memory */
 			return CUDA_ERROR_NOT_SUPPORTED;
 		r = ptds ? cuMemcpy3DAsync_v2_ptsz(&copy, stream)
 			 : cuMemcpy3DAsync_v2(&copy, stream);

@@ -113,10 +113,7 @@ static void in_fork_child(void)
 	mps_forget();
 }
 
-/*
- * Opens the server's file SIM_NODE_SUFFIX (wire.h), as the real driver opens its device node. So programs that watch device
- * nodes detect this process.
- */
+/* Opens the file that stands for the driver's device node (SIM_NODE_SUFFIX in wire.h). */
 static void open_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];
