@@ -52,8 +52,8 @@ option_parser option_sharing; /* const char *, into argv */
 		TERM(type, "--priority", "N", option_int, priority, .min = -PRIORITY_MOST, \
 		     .max = PRIORITY_MOST, \
 		     .help = "-100 to 100. It interrupts tenants of lower priority,\n" \
-			     "for at most its --cores, or without --cores for 20 %\n" \
-			     "of the time that guarantees leave" or_else("0"))
+			     "for at most its --cores, or without --cores for what\n" \
+			     "guarantees leave, at most 20 %" or_else("0"))
 #define TERMS_VIOLATION_ROW(type, or_else) \
 	TERM(type, "--on-violation", "ACTION", option_choice, on_violation, \
 	     .offered = "report freeze end", \

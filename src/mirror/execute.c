@@ -227,8 +227,9 @@ static int check_replaceable(const char *place, struct error *err)
 	struct statx st;
 
 	if (!strcmp(name, ".") || !strcmp(name, ".."))
-		return error_set(err, EINVAL, "%s: write the directory's own name in place of '%s'",
-				 place, name);
+		return error_set(err, EINVAL,
+				 "%s: must end with the directory's own name, not with '%s'", place,
+				 name);
 	if (statx(AT_FDCWD, place, AT_SYMLINK_NOFOLLOW, 0, &st) == 0 &&
 	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
 		return fail_mount_point(place, err);

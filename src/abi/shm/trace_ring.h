@@ -77,7 +77,7 @@ enum trace_wait {
 	TRACE_WAIT_DEPTH = 4, /* the process had enough work in flight */
 	TRACE_WAIT_GRANT = 8, /* the tenant had no tokens left (LEASE_PACED) */
 	TRACE_WAIT_CAP =
-		16, /* the daemon was gone, and the process had reached the tenant's time limit */
+		16, /* the daemon was gone, and the process had reached the tenant's cap on GPU time */
 };
 
 #define TRACE_LEASED 1U     /* flag of work: started under a lease */

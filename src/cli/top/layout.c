@@ -287,7 +287,7 @@ static bool wants_details(const struct layout *layout, int lines, int left)
 	return left >= LAYOUT_DETAIL_LINES + ROWS_LEAST;
 }
 
-/* Returns the height of each GPU's history: GRAPH_LINES, or 0 if the table and the details would then lack room. */
+/* Returns the height of each GPU's history: GRAPH_LINES; 0 for a page, or if the table and the details would lack room. */
 static int graph_lines(const struct layout *layout, int lines)
 {
 	const struct snapshot *snapshot = layout->snapshot;

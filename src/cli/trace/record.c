@@ -33,7 +33,7 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 	if (r == -EOPNOTSUPP)
 		return error_set(err, EOPNOTSUPP,
 				 "the daemon in %s is of a version that can't trace: restart it with "
-				 "this version's allotd",
+				 "an allotd of the same version as this allot command",
 				 client_run_dir(client));
 	if (r >= 0)
 		r = read_moment(reply, &ticks, &ns, err);

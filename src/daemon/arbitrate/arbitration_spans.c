@@ -59,7 +59,10 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 	if (is_watched ? !before : !a->span_watchers) {
 		a->spans = spans;
 		spans = before;
-		/* Record the present span at once: only a span that is recorded now is marked as begun before the recording. */
+		/*
+		 * Record the present span at once: lease_spans_note() marks the span of its first call as one that began
+		 * before the recording. Later, that could be a span that began after it.
+		 */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());
 	} else if (is_watched) {

@@ -104,8 +104,8 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		if (found)
 			return error_set(
 				err, EBUSY,
-				"pods %s/%s and %s/%s are both being bound to node %s, and one of them needs "
-				"%s: delete one, and create it anew when the other runs",
+				"pods %s/%s and %s/%s are both being bound to node %s, and the kubelet's request "
+				"for %s fits both: delete one, and create it anew when the other runs",
 				found->pod_namespace, found->name, pod->pod_namespace, pod->name,
 				q->node, ids_text(q, ids));
 		found = pod;

@@ -42,7 +42,7 @@ CUresult fast_path_leave_slowly(struct inflight_stream *s);
 static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))
-		return result; /* nothing is left in flight */
+		return result; /* the launch failed, so it put no work in flight */
 	/* The helper thread may have found meanwhile that nothing is in flight, and closed the fast path. */
 	if (unlikely(inflight_count(s) ||
 		     !(atomic_load_explicit(&fast_path.open, memory_order_relaxed) &

@@ -395,7 +395,7 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 }
 
 /*
- * Finds a context that was made without the library's hooks. Its default stream is counted separately from the next launch on.
+ * Finds a context that was made without the library's hooks. From the next launch on, its default stream is counted separately.
  */
 static void find_unhooked_context(const struct inflight_stream *only)
 {

@@ -12,7 +12,7 @@
  * What a launch may wait for, and what ends the wait:
  *
  *   the lease (STOP, CLOSING)   The daemon gives each lease to the next tenant, whether or not tenants make progress. If the
- *                               daemon is gone, the wait ends at once, and only the tenant's own time limit applies.
+ *                               daemon is gone, the wait ends at once, and only the tenant's cap on GPU time still applies.
  *   the process's turn (GO)     A turn ends when its process is idle, or after some time (policy/lease/turns.h). Without a
  *                               daemon, as for the lease.
  *   tokens (PACED, pace.h)      The daemon grants tokens in each period, even to a tenant that owes some. Without a daemon,

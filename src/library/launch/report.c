@@ -29,7 +29,7 @@
 #define RARER_MOST 4
 /* A thread is ahead of the GPU while this much work is in flight, or half of depth_ns if that is less. */
 #define LEAD_NS ((int64_t)NS_PER_MS)
-/* While there is no daemon, a tenant may save up the unused part of its time limit for this long. */
+/* While there is no daemon, a tenant may save up the unused part of its cap for this long. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
 /* poll_free_ns() multiplies the time between polls by this; 1 to RARER_MOST */
@@ -50,7 +50,7 @@ static struct {
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
-/* Adds the tokens that the tenant's time limit gives for elapsed_ns, and subtracts used_ns. */
+/* Adds the tokens that the tenant's cap gives for elapsed_ns, and subtracts used_ns. */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
 	const struct region_control_device *c = process_control_device(index);

@@ -18,7 +18,7 @@ struct report_leases {
 	 * has ended, so poll often.
 	 */
 	uint32_t closing;
-	/* LEASE_FREE, and no thread waits for in-flight work. */
+	/* The lease is LEASE_FREE, and no thread waits for the device's work in flight. */
 	uint32_t in_free_run;
 	bool is_any; /* the lease of some device is not LEASE_FREE */
 };
@@ -48,7 +48,7 @@ uint64_t report_next_poll_ns(const struct report *report, bool was_woken);
  */
 void report_end_of_work(int index);
 
-/* For use without a daemon: true if the tenant's own time limit now allows work on device `index`. Thread safe. */
+/* For use without a daemon: true if the tenant's cap on GPU time now allows work on device `index`. Thread safe. */
 bool report_local_cap_allows(int index);
 
 /* Call in a forked child: forgets the parent's totals. */

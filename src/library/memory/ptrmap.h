@@ -35,8 +35,8 @@ struct holding {
 	/* MEMORY and ARRAY: the context with which the memory ends, or 0. */
 	uint64_t owner;
 	/*
-	 * For MEMORY, the enum suballoc_charge of a suballocation; not stored in the map. For IMPORT, the pool. For HANDLE,
-	 * MAPPING and BINDING, the memory's number. For PHYSICAL, the number of references.
+	 * IMPORT: the pool. HANDLE, MAPPING and BINDING: the memory's number. PHYSICAL: the number of references. CONTEXT: the
+	 * device of a green context. A small suballocation, which is never put into the map: its enum suballoc_charge.
 	 */
 	uint64_t related;
 };

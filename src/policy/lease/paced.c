@@ -123,7 +123,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	double paid = t->seen.spent > p->spent_before ? (double)(t->seen.spent - p->spent_before)
 						      : 0;
 
-	/* The result is negative if a settlement took back a charge of an earlier period. */
+	/* charged_ns is negative if a settlement took back a charge of an earlier period. */
 	if (charged_ns < 0)
 		charged_ns = 0;
 	learn_worth(p, paid, charged_ns);

@@ -112,8 +112,8 @@ void fit_each_card(struct fit *fit, const struct inventory *inventory,
 		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS]);
 
 /*
- * Whether evictions could make the request fit: whether enough cards have a reason that other pods cause, unlike a wrong type
- * or bad health.
+ * Returns true if evictions could make the request fit: enough cards fit already, or do not fit for a reason that evictions can
+ * remove. They cannot remove a wrong type or bad health.
  */
 bool fit_is_resolvable(const struct inventory *inventory, const struct fit_reasons *reasons);
 

@@ -59,8 +59,8 @@ int webhook_check_sayable(struct webhook_work *w, const struct request *request)
 	if (placement && !strcmp(placement, "use"))
 		return error_set(
 			w->err, EINVAL,
-			OWN(KUBE_PLACEMENT) ": use: pods with ResourceClaims are placed by "
-					    "their guarantees: set the annotation to guarantee");
+			OWN(KUBE_PLACEMENT) ": 'use': must be 'guarantee', because pods with "
+					    "ResourceClaims are placed by their guarantees");
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		if (webhook_meta(w, "annotations", ignored[i]))
 			webhook_warn(w,

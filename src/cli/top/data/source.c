@@ -80,8 +80,8 @@ static void finish(struct source *source, const struct error *err, const json_t 
 }
 
 /*
- * Sends a request: a change, or a poll of the move of memory that a change began. Takes ownership of `body` (the request) and
- * `move` (the next poll). Stores `move` in the source if the memory is still being moved.
+ * Sends the request `body`: a change, or a poll that asks how far a move of memory has come. `move` is the poll to send next:
+ * it is stored in the source if the memory is still moving, and freed otherwise. Takes ownership of `body` and `move`.
  */
 static void change_once(struct source *source, const char *op, json_t *body, json_t *move)
 {

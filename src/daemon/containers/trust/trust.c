@@ -79,8 +79,8 @@ static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 		r = error_set(err, EINVAL, "public key: %s", tls.strerror(r));
 	else if (tls.pubkey_get_pk_algorithm(key, NULL) != GNUTLS_PK_EDDSA_ED25519)
 		r = error_set(err, EINVAL,
-			      "public key: must be an Ed25519 key, such as sign-manifest --new-key "
-			      "makes");
+			      "public key: must be an Ed25519 key: sign-manifest --new-key "
+			      "makes one");
 	else if (tls.pubkey_verify_data2(key, GNUTLS_SIGN_EDDSA_ED25519, 0, data, signature) < 0)
 		r = error_set(err, EKEYREJECTED, "none of the keys has signed the manifest");
 	tls.pubkey_deinit(key);

@@ -105,7 +105,7 @@ static int check_agree(const struct dra_result *a, const struct dra_result *b, s
 		return 0;
 	return error_set(err, EINVAL,
 			 "%s is not the same for the requests %.63s and %.63s: a claim is one tenant, "
-			 "so set it in one config entry that lists both requests, or none",
+			 "so set the same value for both requests in the claim's config",
 			 what, a->request, b->request);
 }
 

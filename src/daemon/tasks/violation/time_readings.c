@@ -271,7 +271,7 @@ static bool has_sample_of(const struct reading_card *c, int pid)
 	return false;
 }
 
-/* Gives time that nothing explains to the tenant of all listed processes without a sample, if they are of one tenant. */
+/* If all listed processes without a sample are of one tenant, counts the time that nothing explains as that tenant's. */
 static void assign_rest(struct reading *reading, struct violations *violations,
 			const struct reading_card *c)
 {

@@ -21,5 +21,5 @@ int time_readings_start(struct node *node, struct time_readings **ret, struct er
 struct time_readings *time_readings_stop(struct time_readings *readings);
 /* Handler of the event populated_changed (subsystem.h). */
 void time_readings_populated_changed(struct node *node);
-/* Call once a second while there are tenants: the thread sleeps while no card is busy. */
+/* Call once a second while there are tenants. If a card is busy, wakes the thread, which sleeps while no card is busy. */
 void time_readings_tick(struct node *node);

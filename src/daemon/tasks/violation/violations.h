@@ -48,7 +48,7 @@ void violations_note_over(struct violations *violations, struct tenant *tenant, 
  */
 void violations_note_time(struct violations *violations, struct tenant *tenant, int pid,
 			  unsigned card, double measured, double charged);
-/* Returns the tenant that an unregistered process of the driver's list belongs to, by its signs; NULL: none, or not known. */
+/* Returns the tenant to which an unregistered process seems to belong, by signs in /proc (signs.h). Returns NULL if unknown. */
 struct tenant *violations_owner_of(struct violations *violations, int pid);
 /* Returns true if some unregistered process may turn out to be an offender, so that the next census must take place. */
 bool violations_has_open(const struct node *node);

@@ -228,7 +228,8 @@ static void test_what_a_claim_can_not_say(void **state)
 		{ POD("'allot.dev/gang':'g','allot.dev/gang-size':'2'", "'nvidia.com/gpu':'1'"),
 		  "allot.dev/gang: pods with ResourceClaims are placed by the cluster's own scheduler" },
 		{ POD("'allot.dev/placement':'use'", "'nvidia.com/gpumem':'1'"),
-		  "allot.dev/placement: use: pods with ResourceClaims are placed by their guarantees" },
+		  "allot.dev/placement: 'use': must be 'guarantee', because pods with ResourceClaims are placed by "
+		  "their guarantees" },
 		{ POD("", "'nvidia.com/gpu':'17'"),
 		  "container main: requests 17 GPUs: must be at most 16" },
 		{ POD("'allot.dev/memory':'1GiB,2GiB'", "'nvidia.com/gpu':'3'"),
