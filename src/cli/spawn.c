@@ -151,9 +151,10 @@ static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_f
 			return error_set_errno(err, errno, "waitpid");
 	int failed = WIFEXITED(status) ? WEXITSTATUS(status) : ECHILD;
 	if (failed == EAGAIN)
-		return error_set(err, EAGAIN,
-				 "can't start another process: the limit of processes is reached, of "
-				 "this user (ulimit -u) or of the cgroup (pids.max)");
+		return error_set(
+			err, EAGAIN,
+			"can't start another process: the limit of processes is reached: check "
+			"this user's limit (ulimit -u) and the cgroup's (pids.max)");
 	return failed ? error_set_errno(err, failed, "can't start another process") : 0;
 }
 

@@ -9,7 +9,8 @@
 #define ALIGNMENT 0x10000
 
 /*
- * The whole file, loaded as one segment. The segment is writable, because older loaders relocate the dynamic section in place.
+ * The whole file. A single PT_LOAD segment holds all of it; the other two program headers load nothing. The PT_LOAD segment is
+ * writable, because older loaders relocate the dynamic section in place.
  */
 struct image {
 	Elf64_Ehdr header;

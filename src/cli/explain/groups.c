@@ -13,7 +13,8 @@
 
 struct wanted {
 	const json_t *ask;
-	json_int_t free_mib, free_pct; /* most free memory and time on a GPU of the struct group */
+	json_int_t free_mib,
+		free_pct; /* most free memory, and most free time, on any GPU of the similar nodes */
 };
 
 static void write_memory(const struct wanted *w, FILE *out)

@@ -88,7 +88,10 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 	    atomic_load(&trace_sink.owner_id) == trace_thread.id)
 		return;
 	atomic_store(&trace_sink.owner_id, trace_thread.id);
-	/* trace_code_unloads() first increments the counter and then clears the id, so check again. */
+	/*
+	 * trace_code_unloads() may have cleared owner_id just before this store. It changes trace_seen_now() before that, so
+	 * compare again.
+	 */
 	if (when != trace_seen_now())
 		atomic_store(&trace_sink.owner_id, 0);
 }

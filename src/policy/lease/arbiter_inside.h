@@ -257,7 +257,7 @@ struct arbiter {
 	double vtime_at_start;
 	bool wants_sync_point;  /* the holder's next sync point ends its turn */
 	bool wanted_sync_point; /* wants_sync_point before the present decision */
-	/* the holder pushed ahead within its budget: only the same or a higher priority ends the lease */
+	/* the holder pushed ahead within its budget: urgent_turn_is_over() decides when it yields, unless it is idle */
 	bool urgent_lease;
 
 	/* tenant that lost the lease to a higher priority and will get back the rest of its turn; or NONE */

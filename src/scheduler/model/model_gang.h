@@ -35,11 +35,14 @@ struct gang {
 	/* how many times in a row the gang's reservations expired before all pods reached bind */
 	unsigned failures;
 	uint64_t reserved_until_ns; /* when the gang's reservations expire; 0 if there are none */
-	/* when to make kube-scheduler try again the pods that have room but no bind call yet */
+	/* when kube-scheduler is next made to retry the pods that have room but no bind call yet */
 	uint64_t retry_at_ns;
 	/* after a failure: no search for room begins before this time (gang_backoff_ns()); 0: no pause */
 	uint64_t backoff_until_ns;
-	/* when the gang's wait for a backfill reservation began (reservation_is_due()); 0: it has room, or never searched */
+	/*
+	 * since when the gang has waited for a backfill reservation, which keeps nodes free for it (backfill_reservation.h);
+	 * 0: the gang has room, or never searched for room
+	 */
 	uint64_t no_room_since_ns;
 	/* The last search for room that failed. It would fail again until something changes. */
 	uint64_t failed_at; /* the model's `capacity_epoch` + 1 when the search failed; 0: none */

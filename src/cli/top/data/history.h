@@ -1,7 +1,7 @@
 /*
- * Values that need several snapshots (snapshot.h): the history of a share or GPU, and rates between two snapshots. The caller
- * passes each snapshot in turn. If a snapshot lacks a share or GPU, the earlier values of that share or GPU are dropped. Reads
- * no clock.
+ * A share is one tenant's part of one GPU (struct top_share). Keeps values that need several snapshots (snapshot.h): the
+ * history of each share and GPU, and rates between two snapshots. The caller passes each snapshot in turn. If a snapshot
+ * lacks a share or GPU, its earlier values are dropped. Reads no clock.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ struct history_rates {
 };
 
 /*
- * The values of a share or GPU from 0 to 1, one per snapshot, the newest last. `got` is the used part of the GPU's time;
- * `memory` is the used part of the share's quota, or of the GPU's memory.
+ * The values of a share or GPU from 0 to 1, one per snapshot, the newest last. `got` is the part of the GPU's time that the
+ * share's tenant used, or in which the GPU was busy. `memory` is the used part of the share's quota, or of the GPU's memory.
  */
 struct history_series {
 	size_t count;

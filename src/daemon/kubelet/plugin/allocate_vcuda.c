@@ -21,8 +21,8 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 /*
- * How long a call for memory waits if its amount differs from the request of awaited_pod(). By then the watch shows whether
- * that pod has ended between its two calls.
+ * How long a call for memory waits if its amount is not what the pod of the last call for cores (awaited_pod()) requests. By
+ * then the watch shows whether that pod has ended without a call for memory.
  */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 

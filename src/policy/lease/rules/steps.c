@@ -9,8 +9,8 @@
 /* After this much charged time without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
 /*
- * Trial of depths (steps.h): TRIED steps count for each depth. The greater depth is used if it shortens steps by more than the
- * fraction WORTH. The next trial begins after TRIED_AGAIN steps.
+ * Trial of depths (steps.h): each depth is measured over TRIED steps. The greater depth is used if it shortens steps by more
+ * than the fraction WORTH. The next trial begins after TRIED_AGAIN steps.
  */
 #define TRIED 12
 #define WORTH 0.02
