@@ -22,6 +22,7 @@ static const struct row {
 	{ "gang.scheduling.koordinator.sh/name", "gang.scheduling.koordinator.sh/min-available" },
 	{ "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count" },
 	{ .name = "batch.kubernetes.io/job-name", .needs_own_size = true },
+	{ .name = "job-name", .needs_own_size = true }, /* before Kubernetes 1.27 */
 };
 
 struct pod_metadata {

@@ -55,6 +55,9 @@ static void test_names(void **state)
 		{ "\"labels\":{\"batch.kubernetes.io/job-name\":\"train\"},"
 		  "\"annotations\":{\"allot.dev/gang-size\":\"7\"}",
 		  "batch.kubernetes.io/job-name", 7 },
+		{ "\"labels\":{\"job-name\":\"train\"},"
+		  "\"annotations\":{\"allot.dev/gang-size\":\"7\"}",
+		  "job-name", 7 },
 		/* Ours goes before the group's own. */
 		{ "\"labels\":{\"pod-group.scheduling.sigs.k8s.io/name\":\"train\","
 		  "\"pod-group.scheduling.sigs.k8s.io/min-available\":\"3\","
