@@ -2,8 +2,8 @@
 
 #include "policy/lease/arbiter_inside.h"
 
-#define WAITS_NS \
-	250000000 /* GPU time; with more inherited debt a tenant waits even while others pause */
+/* GPU time. A tenant that inherited more debt waits even while the others pause. */
+#define WAITS_NS 250000000
 
 static double ahead_ns(const struct arbiter *a, const struct tenant *t)
 {
