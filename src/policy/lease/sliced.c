@@ -272,6 +272,14 @@ void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double ha
 	t->credit_ns = fmin(fmax(credit_ns, -CREDIT_MOST_NS), most_ns);
 }
 
+static bool outranks_others(const struct arbiter *a, const struct tenant *t)
+{
+	for (int i = 0; i < a->active_count; i++)
+		if (a->tenant[a->active[i]].share.priority < t->share.priority)
+			return true;
+	return false;
+}
+
 void sliced_mark(struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -284,7 +292,8 @@ void sliced_mark(struct arbiter *a)
 
 		t->is_ahead = others_want(a, t) && is_ahead(a, t);
 		/* A tenant comes first once its credit reaches half of SAVED_MOST_NS, until the credit is spent. */
-		t->comes_first = wants(t) && !t->is_ahead && !t->is_over_cap &&
+		t->comes_first = outranks_others(a, t) && wants(t) && !t->is_ahead &&
+				 !t->is_over_cap &&
 				 t->credit_ns >= (t->comes_first ? 0 : SAVED_MOST_NS / 2);
 	}
 }
