@@ -49,8 +49,9 @@ def switches_a_second(pid, seconds):
 
 
 def is_idle(pid):
-    counts = switches_a_second(pid, 2)
-    return counts["allot-arbiter"] <= MOST_OF_ARBITER and counts["allot-census"] == 0
+    """Counts for longer than the 3 s that allot-time waits at most between two readings."""
+    counts = switches_a_second(pid, 4)
+    return counts["allot-arbiter"] <= MOST_OF_ARBITER and counts["allot-census"] == 0 == counts["allot-time"]
 
 
 @pytest.fixture
