@@ -243,9 +243,10 @@ static int check_clients(const struct config *c, struct error *err)
 				 "client certificates",
 				 c->client_names);
 	if (c->is_local_trusted && c->is_http_open)
-		return error_set(err, EINVAL,
-				 "client_local: must be off while http_open is on: "
-				 "other machines could use http_listen without a certificate");
+		return error_set(
+			err, EINVAL,
+			"client_local: must be off while http_open is on: "
+			"other machines would need neither a certificate nor a token at http_listen");
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* Certificates named in settings, the clock, versions. */
+/* Gathers facts about certificates that settings name, about the clock, and about the versions of NVIDIA's driver. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>

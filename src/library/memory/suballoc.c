@@ -29,7 +29,7 @@ static struct suballoc_leaf *make_leaf(size_t index)
 		leaf->chunk[i].number = (uint32_t)(index * SUBALLOC_LEAF_CHUNKS + i);
 	if (!atomic_compare_exchange_strong(&leaf_at[index], &none, leaf)) {
 		munmap(leaf, sizeof(*leaf));
-		return none; /* another thread was faster */
+		return none; /* another thread was faster: `none` now points to its leaf */
 	}
 	leaf->next = atomic_load(&leaves);
 	while (!atomic_compare_exchange_weak(&leaves, &leaf->next, leaf))

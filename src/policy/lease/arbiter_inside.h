@@ -318,7 +318,10 @@ uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
 double charge_long_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the GPU time that a capped tenant saves up in each pause while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the most tokens that a new or absent tenant has: enough for a lease beside any other tenants. */
+/*
+ * Returns the most tokens that a new or absent tenant may hold: as many as it can need for a lease while other tenants are
+ * active, but at most a full bucket.
+ */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for dt_ns, by the rules of the mode. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);

@@ -80,9 +80,9 @@ struct arbiter_config {
 	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 	/*
-	 * Time to the next step, while draining and under leases, if all tenants ring their doorbells
-	 * (arbiter_observation.has_doorbell). In free run the time is then poll_idle_ns; while idle, max_step_ns. These polls
-	 * find work that rang no doorbell.
+	 * Longest time until the next arbiter_step() if all tenants ring their doorbells (arbiter_observation.has_doorbell),
+	 * while draining and under leases. In free run the time is then poll_idle_ns; while idle, max_step_ns. Such a step
+	 * finds work that rang no doorbell.
 	 */
 	uint64_t poll_rung_ns;
 	/* ARBITER_POLICY_TOKEN */

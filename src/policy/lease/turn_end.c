@@ -30,8 +30,8 @@ double turn_step_most_ns(const struct arbiter *a, const struct tenant *t)
 	double most_ns = (double)a->config.step_most_ns;
 
 	/*
-	 * While a capped tenant is alone, no tenant waits for the end of its step, and its pause can come after the step. (For
-	 * a gang, tenants of other devices may wait.)
+	 * Allow a capped tenant longer steps while it is alone: no tenant waits for a step's end, and the tenant can pause
+	 * for its cap after the step. (With a gang on the device, tenants of other devices may wait.)
 	 */
 	return is_capped(t) && a->active_count == 1 && !a->gang_count && most_ns > 0
 		       ? fmax(most_ns, charge_bucket_ns(a, t))

@@ -198,8 +198,8 @@ static int make_allocation(struct model *m, const struct kube_shares *shares, co
 }
 
 /*
- * Reads from the annotation KUBE_BORROWED which part of the shares is borrowed. If that annotation is malformed or does not
- * match the shares, all compute counts as guaranteed.
+ * Reads from the annotation KUBE_BORROWED which part of each share is borrowed. A share that the annotation does not list
+ * borrows nothing: its compute counts as guaranteed. If the annotation is malformed, all compute counts as guaranteed.
  */
 static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *shares,
 			    struct error *err)

@@ -192,7 +192,8 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 		return differs(err, holder);
 	}
 	if (container == pod->containers) {
-		error_set(err, EEXIST, "the pod has no container of that name");
+		error_set(err, EEXIST,
+			  "the pod has no container with the name that the kubelet reports");
 		return differs(err, holder);
 	}
 	if (vcuda_request_read(pod, container, names, &ask, err) < 0) {

@@ -174,7 +174,7 @@ void arena_back(struct arena *a, int pid, const char *tenant)
 	snprintf(a->tenant, sizeof(a->tenant), "tenant '%s': ", tenant);
 	int r = a->is_tenants ? memory_cgroup_of(pid, &a->cgroup) : 0;
 	if (r < 0) {
-		log_short(a, "can't charge it to the tenant's memory cgroup: ", strerror(-r));
+		log_short(a, "can't charge the arena to the tenant's memory cgroup: ", strerror(-r));
 		return;
 	}
 	r = start(a, a->is_tenants ? populate_in_cgroup : populate_here);

@@ -335,7 +335,7 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 		*id = c ? c->id : 0;
 	if (graph)
 		*graph = c ? c->graph : NULL;
-	/* Querying the legacy stream while a blocking stream captures fails, but does not break the capture. */
+	/* A query of the legacy stream fails while a blocking stream captures. The query does not break the capture. */
 	for (const struct sim_capture *o = captures; stream->legacy && o; o = o->next)
 		if (o->origin->ctx == stream->ctx && !(o->origin->flags & CU_STREAM_NON_BLOCKING))
 			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
