@@ -436,14 +436,14 @@ def measure_by_turns(bench, ways, members, names, found, alone):
             found[name].setdefault(way, []).append([means(figures) for figures in zip(*windows[way])])
 
 
-def arrivals_of(scene, run, alone):
-    """(rate, seed) of each member, from its first run alone; the same in every way."""
+def arrivals_of(scene, run, alone, seed):
+    """(rate, seed) of each member, from its first run alone; the same in every way. `seed`: that of the bench."""
     if scene.load_pct is None:
         return None
     found = []
     for i, member in enumerate(scene.members):
         capacity = alone[kind(member)][0]["tokens_s"] / member.tokens / len(scene.members)
-        found.append((f"{capacity * scene.load_pct / 100:.4f}", 100 * run + i + 1))
+        found.append((f"{capacity * scene.load_pct / 100:.4f}", 10000 * seed + 100 * run + i + 1))
     return found
 
 
@@ -460,7 +460,7 @@ def measure_run(bench, way, members, names, run, found, alone):
             if scene.has_pause:
                 runs.append(window_with_pause(bench, members, processes))
             else:
-                runs.append(window(bench, members, processes, arrivals_of(scene, run, alone)))
+                runs.append(window(bench, members, processes, arrivals_of(scene, run, alone, bench.settings.seed)))
 
 
 def report(members, names, found, alone):
@@ -514,22 +514,33 @@ def add_rows(bench, name, members, ways, alone):
             bench.result.rows.append(Row(f"{label}: {LABELS[key]}", UNITS.get(key, "ms"), statistics.median(values),
                                          runs=values))
     if not bench.machine.sim:
-        for row in judged(name, members, {way: medians(runs) for way, runs in runs_of.items()}, usual):
+        for row in judged(name, members, {way: medians(runs) for way, runs in runs_of.items()}, usual, runs_of):
             bench.result.add(row)
 
 
-def judged(name, members, found, usual):
-    """Adds the rows that have a bar, for the ways that were measured."""
+def error_of(runs, others, key):
+    """The standard error of the median of a figure over these runs, divided by that of the same run in `others` if these are
+    given. None with fewer than two runs."""
+    pairs = zip(runs, others) if others else ((run, {key: 1}) for run in runs)
+    ratios = [run[key] / other[key] for run, other in pairs]
+    return stats.error_of_median(ratios) if len(ratios) > 1 else None
+
+
+def judged(name, members, found, usual, runs_of=None):
+    """Adds the rows that have a bar, for the ways that were measured. `found`: medians; `runs_of`: {way: figures of each run}."""
+    runs_of = runs_of or {}
     for scene, way, figure, other, side, bar in BARS:
         if scene != name or way not in found or (other and other not in found) or figure not in found[way]:
             continue
         got = found[way][figure] / (found[other][figure] if other else 1)
-        row = Row(f"{name}, {way}: {LABELS[figure]}" + (f" over {other}'s" if other else ""), "x", got)
+        row = Row(f"{name}, {way}: {LABELS[figure]}" + (f" over {other}'s" if other else ""), "x", got, asked=1,
+                  error=error_of(runs_of.get(way, ()), runs_of.get(other), figure))
         yield (at_least if side == "least" else at_most)(row, bar)
     if name == "training" and "turns-priority" in found and usual:
         ideal = usual[0]["step_p99"] / (members[0].cores_pct / 100)
+        error = error_of(runs_of.get("turns-priority", ()), None, "step_p99")
         yield at_most(Row(f"{name}, turns-priority: step p99 over (step alone / share)", "x",
-                          found["turns-priority"]["step_p99"] / ideal), IDEAL_P99)
+                          found["turns-priority"]["step_p99"] / ideal, asked=1, error=error and error / ideal), IDEAL_P99)
 
 
 def add_charts(bench, name):
@@ -578,6 +589,8 @@ def llm(bench):
     settings = bench.settings
     if settings.scenes != parse_scenes(DEFAULT_SCENES):
         bench.result.scenes = settings.scenes
+    if any(SCENES[name].load_pct is not None for name in settings.scenes):
+        bench.result.seed = settings.seed
     chosen = [Group(members, names) for members, names in groups(settings.scenes)]
     for group in chosen:
         for name in group.names:

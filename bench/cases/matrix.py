@@ -37,7 +37,7 @@ def measure(bench, kernel, pct):
     name = f"alone, {pct} %, {kernel}"
     row = Row(name, "%", outcome.share_pct, pct, native=100.0)
     # At 1 % the mean has its own bar, and does not count in the mean of the others.
-    bench.result.add(within(row, bench.bar(0.5, 1.5)) if pct == 1 else row)
+    bench.result.add(within(row, bench.bar(0.1, 0.8)) if pct == 1 else row)
     deviation = outcome.deviation_pct()
     bench.result.add(Row(f"{name}: 1 s windows, std dev", "points", deviation))
     near = None
@@ -58,7 +58,7 @@ def matrix(bench):
     nears = [near for near in nears if near is not None]
     if errors:
         bench.result.add(at_most(Row(f"alone, mean error of {len(errors)} cells", "points",
-                                     stats.mean(errors)), bench.bar(0.5, 1.5)))
+                                     stats.mean(errors)), bench.bar(0.25, 1.5)))
     if deviations:
         bench.result.add(at_most(Row("alone, 1 s windows, the worst std dev", "points",
                                      max(deviations)), bench.bar(1.5, 5)))

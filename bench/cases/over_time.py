@@ -85,7 +85,8 @@ def honest(bench):
             raise Failed(f"{job.name}: no reading of the driver's figures")
         bench.result.add(Row(f"honest, {job.name}: readings", "", len(mine)))
         for title, most, values in zip(("certainly", "likely"), MOST_UNPAID_MS, zip(*mine)):
-            bench.result.add(at_most(Row(f"honest, {job.name}: most time that is {title} unpaid", "ms", max(values)), most / 2))
+            bench.result.add(at_most(Row(f"honest, {job.name}: most time that is {title} unpaid", "ms", max(values)),
+                                     most / bench.bar(10, 2)))
 
 
 def seconds_of(settings):

@@ -9,6 +9,7 @@ from harness.job import Failed
 from harness.result import Row, at_least
 
 OURS, DEFAULT = "allot-fragmentation", "allot-default"
+FIRST_SEED = 20231      # of cluster-packing, which draws the tasks; each further seed is one more
 RIVALS = ("hami-binpack", "fgd")        # the better of these two is the bar
 NAMES = {"allot-fragmentation": "allot, fragmentation", "allot-binpack": "allot, binpack",
          "allot-default": "allot, its defaults", "hami-binpack": "HAMi's formula, binpack",
@@ -60,6 +61,7 @@ def add_rows(bench, title, by_policy):
 
 def cluster_packing(bench):
     bench.result.has_gpu = False
+    bench.result.seed = FIRST_SEED
     groups = measure(bench)
     for title, by_policy in groups.items():
         add_rows(bench, title, by_policy)

@@ -17,6 +17,10 @@ HOLD_S = 0.5
 REQUEST = Kernel(500, 8192)
 BURST = 10                      # a request is 5 ms of work, each 50 ms
 PERIOD_MS = 50
+INFERENCE = [*MEMORY, "--cores", "20", "--cores-limit", "100"]
+TRAINER = Kernel(1000, 8192)
+TRAINERS = (1, 3)               # at the same priority, a request takes about two and four times as long as alone
+GAIN = 1.5                      # by which priority shortens a request at least
 
 
 def judge_step(bench, name, outcome, step_s, before, target):
@@ -97,35 +101,45 @@ def latency(outcome, key="p99"):
 
 
 def priority(bench):
-    # Requests before the window do not count: the first one meets a training that used the whole GPU, and delays others.
-    more = ("--burst", str(BURST), "--period-ms", str(PERIOD_MS), "--warmup",
-            str(bench.settings.settle_s))
-    options = [*MEMORY, "--cores", "20", "--cores-limit", "100"]
-    seconds = bench.settings.cell_seconds
-    trainer = Kernel(1000, 8192)
-
-    def request(own):
-        return Load("inference", REQUEST, own, more)
     refused = bench.machine.refuses("--priority", "50")
-    alone, = bench.loads.run([request(options)], seconds)
+    alone, = bench.loads.run([request(bench, INFERENCE)], bench.settings.seconds)
     bench.result.add(Row("inference alone: 99th percentile", "ms", latency(alone)))
-    native = bench.loads.run([request(None), Load("trainer", trainer)],
-                             bench.settings.native_seconds)
-    equal = bench.loads.run([request(options), fair("trainer", trainer, 80)], seconds)
-    bench.result.add(Row("inference beside a trainer, same priority: p99", "ms",
-                         latency(equal[0]), latency(alone), latency(native[0])))
-    if refused:
-        bench.result.skip("inference with priority", refused)
-        return
-    both = bench.loads.run([request([*options, "--priority", "50"]), fair("trainer", trainer, 80)],
-                           seconds)
-    row = Row("inference with priority beside a trainer: p99", "ms", latency(both[0]),
-              latency(alone), latency(native[0]))
-    bench.result.add(at_most(row, round(bench.bar(2, 6) * latency(alone), 2)))
-    bench.result.add(Row("inference with priority beside a trainer: median", "ms",
-                         latency(both[0], "p50"), latency(alone, "p50"),
-                         latency(native[0], "p50")))
-    bench.result.add(at_least(Row("trainer beside it", "%", both[1].share_pct, 90,
-                                  native[1].share_pct), bench.bar(85, 70)))
+    for count in TRAINERS:
+        beside_trainers(bench, count, alone, refused)
     bench.result.charts.append(lambda stem: plot.bars(
-        stem + ".svg", "5 ms of inference each 50 ms beside a trainer", bench.result.rows, "ms"))
+        stem + ".svg", "5 ms of inference each 50 ms beside trainers", bench.result.rows, "ms"))
+
+
+def request(bench, options):
+    # Requests before the window do not count: the first one meets trainings that used the whole GPU, and delays others.
+    return Load("inference", REQUEST, options, ("--burst", str(BURST), "--period-ms", str(PERIOD_MS),
+                                                "--warmup", str(bench.settings.settle_s)))
+
+
+def beside_trainers(bench, count, alone, refused):
+    """The same requests natively, with the trainers' priority, and with a higher one."""
+    what = "a trainer" if count == 1 else f"{count} trainers"
+
+    def run(options, trainer_options, seconds):
+        trainers = [Load(f"trainer{i}", TRAINER, trainer_options) for i in range(count)]
+        inference, *others = bench.loads.run([request(bench, options), *trainers], seconds)
+        return inference, sum(outcome.share_pct for outcome in others)
+    shared = fair("trainer", TRAINER, int(80 / count)).options
+    native, native_work = run(None, None, bench.settings.native_seconds)
+    equal, _ = run(INFERENCE, shared, bench.settings.seconds)
+    for key, name in (("p99", "p99"), ("p50", "median")):
+        bench.result.add(Row(f"inference beside {what}, same priority: {name}", "ms",
+                             latency(equal, key), latency(alone, key), latency(native, key)))
+    if refused:
+        bench.result.skip(f"inference with priority beside {what}", refused)
+        return
+    first, work = run([*INFERENCE, "--priority", "50"], shared, bench.settings.seconds)
+    row = Row(f"inference with priority beside {what}: p99", "ms", latency(first), latency(alone), latency(native))
+    bench.result.add(at_most(row, round(bench.bar(2, 4) * latency(alone, "p50"), 2)))
+    bench.result.add(Row(f"inference with priority beside {what}: median", "ms",
+                         latency(first, "p50"), latency(alone, "p50"), latency(native, "p50")))
+    # If equal priority is as good, the scene does not show what priority does.
+    gain = Row(f"inference beside {what}: median at the same priority, over that with priority", "x",
+               latency(equal, "p50") / latency(first, "p50"))
+    bench.result.add(at_least(gain, GAIN))
+    bench.result.add(at_least(Row(f"{what} beside it: work", "%", work, 90, native_work), bench.bar(85, 70)))

@@ -11,8 +11,8 @@ from harness.result import Row, at_least, at_most
 SIZES = (100, 1000, 5000)
 FILTER_P99_MS = 10
 PLACED_PER_S = 500
-RESIDENT_MIB = 300
-KNOWN_S = 10
+RESIDENT_MIB = 100
+KNOWN_S = 3
 
 
 def measure(bench):

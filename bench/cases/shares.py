@@ -33,7 +33,7 @@ def cap(bench):
             outcome, = bench.loads.run([capped("capped", kernel, pct)], bench.settings.seconds)
             bench.result.add(within(
                 Row(f"alone, cap {pct} %, {kernel}", "%", outcome.share_pct, pct,
-                    native=100.0, rival=rivals.CAP_PCT.get((kernel.blocks, pct))), 1.5))
+                    native=100.0, rival=rivals.CAP_PCT.get((kernel.blocks, pct))), bench.bar(0.5, 1.5)))
     add_bars(bench, "One tenant alone, capped: work done")
 
 

@@ -50,7 +50,7 @@ def odd_work(bench):
         load = Load("odd", kernel, [*MEMORY, "--cores", "30"], mode=mode)
         outcome, = bench.loads.run([load], bench.settings.cell_seconds)
         bench.result.add(within(Row(f"30 %, {label}, {kernel}", "%", outcome.share_pct, 30,
-                                    native=100.0), bench.bar(1.5, 5)))
+                                    native=100.0), bench.bar(0.5, 5)))
     add_bars(bench, "Graphs, cooperative and long kernels, capped at 30 %: work done")
 
 

@@ -38,6 +38,11 @@ class Topology:
     def score(self, gpus):
         return sum(self.link[pair]["score"] for pair in itertools.combinations(sorted(gpus), 2))
 
+    def has_choice(self, count):
+        """Whether sets of `count` GPUs differ in their links. If not, any choice is as good as another."""
+        return len({(self.score(gpus), *self.ring_scores(self.ring(gpus)))
+                    for gpus in itertools.combinations(sorted(self.uuid), count)}) > 1
+
     def farthest(self, count):
         return min(itertools.combinations(sorted(self.uuid), count), key=self.score)
 
@@ -112,9 +117,35 @@ def add_all_reduces(bench, topo, count, chosen):
         bench.result.skip(name, "the simulated GPU computes nothing" if bench.machine.sim else
                           "PyTorch is not installed")
         return
-    for words, gpus in (("chosen", chosen), ("farthest", topo.farthest(count))):
+    sets = {"chosen": chosen, "farthest": topo.farthest(count)} if topo.has_choice(count) else {"any": chosen}
+    for words, gpus in sets.items():
         bench.result.add(Row(f"{name}, {words}: GPUs {', '.join(map(str, gpus))}", "GiB/s",
                              all_reduce(bench, topo, gpus)))
+
+
+def skip_choice(bench, topo, count):
+    bench.result.skip(f"the choice of {count} of {len(topo.uuid)} GPUs", "all choices have the same links, so it cannot be wrong")
+
+
+def choose_pair(bench, topo, best):
+    """Judges the pair that the daemon chooses by the speed of the best kind of link, and compares it with the farthest pair."""
+    near = copy_row(bench, topo, "a copy, the two chosen", bench.machine.choose(2))
+    bench.result.add(at_least(near, round(bench.bar(NEAR, 0.8) * best, 1)))
+    far = copy_row(bench, topo, "a copy, the two farthest", topo.farthest(2))
+    bench.result.add(far)
+    bench.result.add(Row("a copy: chosen against farthest", "times", near.got / far.got, native=near.native / far.native))
+
+
+def choose_ring(bench, topo, four):
+    """The same with rings of the GPUs that the daemon chooses, `four`."""
+    near = ring_row(bench, topo, f"a ring of {RING}, chosen", four)
+    far = ring_row(bench, topo, f"a ring of {RING}, farthest", topo.farthest(RING))
+    best = ring_row(bench, topo, f"a ring of {RING}, nearest", topo.nearest_ring(RING))
+    bench.result.add(at_least(near, round(bench.bar(NEAR, 0.8) * best.got, 1)))
+    bench.result.add(best)
+    bench.result.add(far)
+    bench.result.add(Row(f"a ring of {RING}: chosen against farthest", "times", near.got / far.got,
+                         native=near.native / far.native))
 
 
 def topology(bench):
@@ -125,28 +156,20 @@ def topology(bench):
     rows = [copy_row(bench, topo, "a copy", pair) for pair in topo.pair_of_each_link().values()]
     for row in rows:
         bench.result.add(row)
-    best = max(row.got for row in rows)
-    chosen = bench.machine.choose(2)
-    farthest = topo.farthest(2)
-    near = copy_row(bench, topo, "a copy, the two chosen", chosen)
-    bench.result.add(at_least(near, round(bench.bar(NEAR, 0.8) * best, 1)))
-    far = copy_row(bench, topo, "a copy, the two farthest", farthest)
-    bench.result.add(far)
-    bench.result.add(Row("a copy: chosen against farthest", "times", near.got / far.got,
-                         native=near.native / far.native))
+    if topo.has_choice(2):
+        choose_pair(bench, topo, max(row.got for row in rows))
+    else:
+        skip_choice(bench, topo, 2)
     if len(topo.uuid) >= RING:
         four = bench.machine.choose(RING)
-        near = ring_row(bench, topo, f"a ring of {RING}, chosen", four)
-        far = ring_row(bench, topo, f"a ring of {RING}, farthest", topo.farthest(RING))
-        best = ring_row(bench, topo, f"a ring of {RING}, nearest", topo.nearest_ring(RING))
-        bench.result.add(at_least(near, round(bench.bar(NEAR, 0.8) * best.got, 1)))
-        bench.result.add(best)
-        bench.result.add(far)
-        bench.result.add(Row(f"a ring of {RING}: chosen against farthest", "times",
-                             near.got / far.got, native=near.native / far.native))
+        if topo.has_choice(RING):
+            choose_ring(bench, topo, four)
+        else:
+            skip_choice(bench, topo, RING)
+            bench.result.add(ring_row(bench, topo, f"a ring of {RING}", four))
         add_all_reduces(bench, topo, RING, four)
     else:
         bench.result.skip(f"a ring of {RING}", f"{len(topo.uuid)} GPUs")
-        add_all_reduces(bench, topo, 2, chosen)
+        add_all_reduces(bench, topo, 2, bench.machine.choose(2))
     bench.result.charts.append(lambda stem: plot.bars(
         stem + ".svg", "Copies from GPU to GPU, by their places", bench.result.rows, "GiB/s"))

@@ -1,11 +1,12 @@
 """The cost of `allot trace` to the recorded tenant, measured alternately with and without recording: the time of a launch that
 nothing else delays, and the number of finished kernels."""
 
+import math
 import signal
 import statistics
 import time
 
-from harness import plot
+from harness import plot, stats
 from harness.job import Failed
 from harness.load import Kernel
 from harness.pairs import by_turns
@@ -84,7 +85,8 @@ def launches(bench):
     added_ns = statistics.median(one[1] for one in recorded) - statistics.median(
         one[1] for one in plain)
     bench.result.add(Row("launch, empty: added by recording", "ns", added_ns, native=alone_ns))
-    row = Row("launch, empty: added by recording", "%", 100 * added_ns / alone_ns)
+    error_ns = math.hypot(*(stats.error_of_median([one[1] for one in of]) for of in (recorded, plain)))
+    row = Row("launch, empty: added by recording", "%", 100 * added_ns / alone_ns, error=100 * error_ns / alone_ns)
     bench.result.add(at_most(row, bench.bar(BAR_PCT, 25)))
 
 

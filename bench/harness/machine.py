@@ -16,12 +16,13 @@ from .job import Failed, Job
 
 
 def read_commit():
-    """The commit that is measured: from ALLOT_COMMIT, for a copy without .git, else from git."""
+    """The commit that is measured: from ALLOT_COMMIT, for a copy without .git, else from git. It ends with "-dirty" if tracked
+    files have changes. None: unknown."""
     if os.environ.get("ALLOT_COMMIT"):
         return os.environ["ALLOT_COMMIT"]
     try:
         out = subprocess.run(["git", "-C", REPOSITORY, "describe", "--always", "--dirty",
-                              "--abbrev=12"], capture_output=True, text=True, check=True)
+                              "--abbrev=12", "--exclude=*"], capture_output=True, text=True, check=True)
         return out.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from .job import Failed
+from .result import VERSION
 
 
 SIGNIFICANT = 3     # standard errors of a difference: chance exceeds this, in each direction, once in a thousand rows
@@ -65,9 +66,9 @@ def read(path):
             result = json.load(file)
     except (OSError, ValueError) as error:
         raise Failed(f"--baseline: {path}: {error}") from error
-    if not isinstance(result, dict) or result.get("version") != 1 or \
+    if not isinstance(result, dict) or result.get("version") not in range(1, VERSION + 1) or \
             not isinstance(result.get("bench"), str) or not isinstance(result.get("cases"), list):
-        raise Failed(f"--baseline: {path}: not a result of allot bench (version 1)")
+        raise Failed(f"--baseline: {path}: not a result of allot bench (version 1 to {VERSION})")
     for row in result["cases"]:
         if not isinstance(row, dict) or not isinstance(row.get("got"), (int, float)) or \
                 not {"name", "unit"} <= row.keys():

@@ -2,11 +2,16 @@
 
 import datetime
 import json
+import math
 import os
 import re
 from dataclasses import dataclass
 
+from . import stats
+
+VERSION = 2         # of the form of result files
 TIME = "time"
+NO_GPU = "none"     # the name of the GPU where none takes part
 COLUMNS = f"{'case':46} {'unit':7} {'asked':>8} {'got':>9} {'native':>9} {'MPS':>8} {'rival':>8}  bar"
 
 
@@ -35,46 +40,73 @@ class Row:
     def json(self):
         values = {"name": self.name, "unit": self.unit, "asked": self.asked, "got": self.got,
                   "native": self.native, "mps": self.mps, "rival": self.rival, "bar": self.bar,
-                  "pass": self.passed, "error": self.error,
+                  "pass": self.passed, "error": None if self.error == math.inf else self.error,
                   "runs": self.runs and [round(value, 4) for value in self.runs]}
         return {key: round(value, 4) if isinstance(value, float) else value
                 for key, value in values.items() if value is not None}
 
 
+ERROR_PART = 3      # the standard error of a judged row may be this part of its tolerance at most: a third
+
+
+def judged(row, bar, is_good, tolerance):
+    """Sets a row's verdict. If its standard error is over a third of the tolerance, its bar says so: it needs more runs."""
+    row.bar, row.passed = bar, is_good
+    if row.error is None and row.runs and len(row.runs) > 1:
+        row.error = stats.error_of_median(row.runs)
+    if row.error is not None and row.error > tolerance / ERROR_PART:
+        row.bar += f"; uncertain: standard error {row.error:.2g}, wanted {tolerance / ERROR_PART:.2g}"
+    return row
+
+
+def tolerance_of(row, limit):
+    """How far the figure may be from what was asked. If nothing was asked it is the limit itself, and if exactly the limit was
+    asked, a hundredth of it."""
+    return abs(limit if row.asked is None else (limit - row.asked) or limit / 100)
+
+
 def within(row, points):
     """Judges a row by its distance from what was asked."""
-    row.bar = f"within {points:g} of asked"
-    row.passed = abs(row.got - row.asked) <= points
-    return row
+    return judged(row, f"within {points:g} of asked", abs(row.got - row.asked) <= points, points)
 
 
 def within_pct(row, pct):
     """Judges a row by its distance from what was asked, in percent of that."""
-    row.bar = f"within {pct:g} % of asked"
-    row.passed = abs(row.got / row.asked - 1) <= pct / 100
-    return row
+    return judged(row, f"within {pct:g} % of asked", abs(row.got / row.asked - 1) <= pct / 100,
+                  abs(row.asked) * pct / 100)
 
 
 def at_least(row, least):
-    row.bar = f"at least {least:g}"
-    row.passed = row.got >= least
-    return row
+    return judged(row, f"at least {least:g}", row.got >= least, tolerance_of(row, least))
 
 
 def at_most(row, most):
-    row.bar = f"at most {most:g}"
-    row.passed = row.got <= most
-    return row
+    return judged(row, f"at most {most:g}", row.got <= most, tolerance_of(row, most))
+
+
+def file_stem(result):
+    """The name of a result's files, without the scenes of the bench llm. `result`: as in JSON."""
+    gpu = re.sub(r"[^a-z0-9]+", "-", result["gpu"].lower()).strip("-")
+    if result["gpu"] == NO_GPU:
+        gpu = "no-gpu"
+    elif result["simulated"] and "sim" not in gpu:
+        gpu = "sim-" + gpu
+    sharing = "-" + result["sharing"] if "sharing" in result else ""
+    number, slash, count = result.get("part", "").partition("/")
+    part = f"-part-{number}-of-{count}" if slash else ""
+    return f"{result['date']}-{gpu}-{result['bench']}{sharing}{part}"
 
 
 class Result:
-    """The findings of one bench."""
+    """The findings of one bench. `command`: the command line that started it."""
 
-    def __init__(self, bench, machine, commit, rival_source):
+    def __init__(self, bench, machine, commit, rival_source, command):
         self.bench = bench
         self.machine = machine
         self.commit = commit
         self.rival_source = rival_source
+        self.command = command
+        self.seed = None        # a bench that makes random choices sets the seed that these follow
         self.date = datetime.date.today().isoformat()
         self.rows = []
         self.charts = []        # functions that draw a chart to a path with this stem, see plot.py
@@ -99,27 +131,20 @@ class Result:
         return next(row for row in self.rows if row.name == name)
 
     def stem(self, folder):
-        gpu = re.sub(r"[^a-z0-9]+", "-", self.machine.gpu.lower()).strip("-")
-        if self.machine.sim and "sim" not in gpu:
-            gpu = "sim-" + gpu
-        if not self.has_gpu:
-            gpu = "no-gpu"
-        part = f"-part-{self.part[0]}-of-{self.part[1]}" if self.part else ""
-        sharing = "" if self.sharing == TIME else f"-{self.sharing}"
-        return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}{sharing}{part}")
+        return os.path.join(folder, file_stem(self.json()))
 
     def json(self):
         """The result in the form that bench/README.md documents."""
-        none = None if self.has_gpu else "none"
-        values = {"version": 1, "bench": self.bench, "gpu": none or self.machine.gpu,
+        none = None if self.has_gpu else NO_GPU
+        values = {"version": VERSION, "bench": self.bench, "gpu": none or self.machine.gpu,
                 "driver": none or self.machine.driver, "simulated": bool(none or self.machine.sim),
-                "date": self.date, "commit": self.commit,
+                "date": self.date, "commit": self.commit, "command": self.command, "seed": self.seed,
                 "rival_source": None if none or self.machine.sim else self.rival_source,
                 "sharing": None if self.sharing == TIME else self.sharing,
                 "part": f"{self.part[0]}/{self.part[1]}" if self.part else "+".join(self.scenes or ()) or None,
                 "cases": [row.json() for row in self.rows],
                 "skipped": self.skipped or None}
-        return {key: value for key, value in values.items() if value is not None}
+        return {key: value for key, value in values.items() if value is not None or key == "seed"}
 
     def write_json(self, path):
         with open(path, "w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reads the GPU's sensors through NVML at even intervals, in a separate process, and prints each reading as a line of JSON.
-The last line has the cost of a call, and the sensors that the GPU lacks, with NVML's error.
+GPM is read less often than the others. The last line has the cost of a call, and the sensors that the GPU lacks, with NVML's error.
 
     sense.py LIBRARY SECONDS INTERVAL_S
 """
@@ -19,8 +19,11 @@ from harness.nvml import Nvml, Unavailable      # noqa: E402
 COST_CALLS = 200
 NOT_FOUND = 6               # NVML_ERROR_NOT_FOUND: there is no newer sample
 SAMPLES_GPU = 1             # NVML_GPU_UTILIZATION_SAMPLES
-GPM_METRICS = {1: "GPM graphics", 2: "GPM SM", 3: "GPM SM occupancy"}
+GPM_METRICS = {1: "NVML GPM graphics", 2: "NVML GPM SM", 3: "NVML GPM SM occupancy"}
 GPM_VERSION = 1
+# nvml.h, nvmlGpmSampleGet: "The interval between two nvmlGpmSampleGet() calls should be greater than 100ms due to the internal
+# sample refresh rate." After a shorter one, half of the readings are 0.
+GPM_INTERVAL_S = 0.2
 
 
 class ProcessSample(ctypes.Structure):
@@ -131,9 +134,14 @@ def main():
     print(json.dumps({"ready": sorted(working)}), flush=True)
     next_at = time.monotonic()
     end = next_at + seconds
+    gpm_at = next_at + GPM_INTERVAL_S       # the first sample was taken above
     while next_at < end:
         values = {}
         for name, read in working.items():
+            if read == sensors.gpm:
+                if time.monotonic() < gpm_at:
+                    continue
+                gpm_at = time.monotonic() + GPM_INTERVAL_S
             try:
                 values.update(read())
             except Unavailable as error:

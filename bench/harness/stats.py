@@ -46,6 +46,18 @@ def settling(times, values, target, points, hold_s):
     return None
 
 
+def gaps(times, counts, least):
+    """The lengths of all gaps of at least `least`: times without progress. counts: the total at each of the rising times. A gap
+    lasts from the last time before it to the first time at which more was counted."""
+    found, since = [], 0
+    for i in range(1, len(times)):
+        if counts[i] > counts[i - 1]:
+            if times[i] - times[since] >= least:
+                found.append(times[i] - times[since])
+            since = i
+    return found
+
+
 def overshoot(values, before, target):
     """How far the response overshot its target, in the direction of the step; 0 if it did not."""
     past = [value - target if target > before else target - value for value in values]

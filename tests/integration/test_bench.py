@@ -16,9 +16,10 @@ from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
 from cases import topology              # noqa: E402
-from harness import regress, stats      # noqa: E402
+from harness import provenance, regress, stats      # noqa: E402
 from harness.build import Build         # noqa: E402
 from harness.job import Failed          # noqa: E402
+from harness.result import Row, at_least, at_most, within       # noqa: E402
 
 # One cell: a tenant alone at 50 %.
 CELL = ("matrix", "--quick", "--part", "1/4")
@@ -91,8 +92,7 @@ def test_topology_measures_each_path(home, tmp_path):
     got = {row["name"]: row["got"] for row in report["cases"]}
     native = {row["name"]: row["native"] for row in report["cases"]}
     assert {name.partition(":")[0] for name in got} == {
-        "a copy", "a copy, the two chosen", "a copy, the two farthest", "a ring of 4, chosen",
-        "a ring of 4, nearest", "a ring of 4, farthest", "a ring of 4"}
+        "a copy", "a copy, the two chosen", "a copy, the two farthest", "a ring of 4"}
     # 93.1, 46.6 and 5 GiB/s. The last is half of copy_bytes_s, because GPU 0 has no far_bytes_s.
     four, two = native["a copy: GPUs 2 and 3, NV4"], native["a copy: GPUs 0 and 1, NV2"]
     far = native["a copy: GPUs 0 and 2, SYS"]
@@ -101,8 +101,8 @@ def test_topology_measures_each_path(home, tmp_path):
     assert "a copy, the two chosen: GPUs 2 and 3, NV4" in got
     assert "a copy, the two farthest: GPUs 0 and 2, SYS" in got
     assert got["a copy: chosen against farthest"] > 5
-    (skipped,) = report["skipped"]
-    assert skipped == {"name": "all-reduce over 4", "reason": "the simulated GPU computes nothing"}
+    # Four GPUs have one ring, so nothing is compared with itself.
+    assert [skipped["name"] for skipped in report["skipped"]] == ["the choice of 4 of 4 GPUs", "all-reduce over 4"]
 
 
 @pytest.mark.parametrize("chosen, passes", [((0, 1, 2, 3), True), ((2, 3, 4, 5), False)])
@@ -176,8 +176,11 @@ def test_bad_input_is_refused_and_named(home, arguments, wrong):
 def test_a_result_has_the_documented_form(cell):
     run, result = cell
     assert run.returncode in (0, 1), run.stderr     # a bar may be missed on a busy machine
-    assert result["version"] == 1 and result["bench"] == "matrix" and result["part"] == "1/4"
+    assert result["version"] == 2 and result["bench"] == "matrix" and result["part"] == "1/4"
     assert result["simulated"] is True and result["gpu"] and result["driver"] and result["date"]
+    assert result["command"] == "bench/run --build build --quick --json cell.json --part 1/4 --sim h200 --out '' matrix"
+    name = provenance.file_stem(result) + ".json"
+    assert (list(provenance.faults_of(result, name)), result["seed"]) == ([], None)
     row = next(row for row in result["cases"] if row["name"] == "alone, 50 %, 8192 blocks, 1 ms")
     assert row["unit"] == "%" and row["asked"] == 50 and row["native"] == 100
     assert abs(row["got"] - 50) < 20
@@ -272,6 +275,24 @@ def test_statistics():
     assert stats.within_pct([44, 45, 52], 45, 6) == pytest.approx(200 / 3)
     assert stats.sliding([1, 2, 3, 4], 2) == [1.5, 2.5, 3.5]
     assert stats.recommended([(1, 100, 1), (2, 96, 1), (4, 90, 1), (8, 99, 1)], 95, 0.99) == 2
+
+
+def test_gaps_are_times_without_progress():
+    assert stats.gaps([0, 1, 2, 3, 4, 5], [0, 5, 5, 5, 9, 9], 1.5) == [3]
+    assert stats.gaps([0, 1, 2], [0, 1, 2], 1.5) == [] and stats.gaps([], [], 1) == []
+
+
+@pytest.mark.parametrize("row, judge, limit, is_certain", [
+    (Row("a", "%", 0.6, error=0.3), at_most, 1, True),
+    (Row("a", "%", 0.6, error=0.4), at_most, 1, False),
+    (Row("a", "x", 0.995, asked=1, error=0.004), at_least, 0.99, False),    # may be off by 0.01
+    (Row("a", "x", 0.995, asked=1, error=0.003), at_least, 0.99, True),
+    (Row("a", "%", 50, asked=50, runs=[45, 50, 55]), within, 1, False),     # the middle is right by chance
+    (Row("a", "%", 50, asked=50, runs=[49.9, 50, 50.1]), within, 1, True),
+    (Row("a", "%", 50, asked=50, runs=[50]), within, 1, True)])
+def test_a_large_standard_error_is_named(row, judge, limit, is_certain):
+    judge(row, limit)
+    assert row.passed and ("uncertain: standard error" in row.bar) is not is_certain
 
 
 def test_cells_beyond_the_end_of_the_run_are_skipped():
