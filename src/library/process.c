@@ -2,7 +2,9 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
+#include "abi/shm/gvisor.h"
 #include "library/entry/hook_graph.h"
 #include "library/entry/hook_ipc.h"
 #include "library/entry/hook_pool.h"
@@ -54,7 +56,7 @@
 
 static struct process_own *_Atomic own_page;
 
-/* Mappings of the previous daemon's files, which stay readable until a further daemon comes. */
+/* Mappings of the previous daemon's files. They stay readable until the next daemon comes. */
 static struct retired {
 	const struct region_control *control;
 	struct region_report *report;
@@ -69,7 +71,8 @@ static uint32_t retired_count;
 
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
-static uint64_t had_work_ns; /* when there last was work, or a thread waited to launch some */
+/* when the process last had work, or a thread that waited to launch work */
+static uint64_t had_work_ns;
 /* When the helper thread first saw that the daemon has ended; 0 if it has not. */
 static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
@@ -83,7 +86,7 @@ static uint64_t parked_launches; /* launches so far when the helper thread first
 static const struct part {
 	/* In a forked child: drops the parent's state. The locks are free already (locks.h). */
 	void (*forget_parent)(void);
-	void (*poll)(uint64_t now_ns); /* by the helper thread, at each poll */
+	void (*poll)(uint64_t now_ns); /* called by the helper thread at each poll */
 } parts[] = {
 	{ hook_context_reset },
 	{ hook_pool_reset, hook_pool_refresh },
@@ -227,11 +230,26 @@ static void adopt(const struct registration *r)
 	previous.report = old_report;
 }
 
+/* Only explains failures. It must not cause any, because the library may be able to join in a later version of gVisor. */
+static bool is_in_gvisor(void)
+{
+	struct utsname name;
+
+	return uname(&name) == 0 &&
+	       (gvisor_is_kernel(name.release) || gvisor_is_kernel(name.version));
+}
+
 static void explain_refusal(const char *path, int error, const char *message)
 {
 	const char *why = why_failed(error);
 
-	if (*message)
+	if (is_in_gvisor()) {
+		log_debug("registration at %s: errno %d: %s", path, -error, message);
+		log_refusal(
+			"no GPU for this process: it runs in gVisor (runsc), where allot cannot "
+			"share a GPU; use runc (in Kubernetes, remove runtimeClassName, or name a "
+			"RuntimeClass of runc)");
+	} else if (*message)
 		log_refusal("no GPU for this process: %s", message);
 	else if (error == -ENOENT || error == -ECONNREFUSED)
 		log_refusal("no GPU for this process: no daemon answers at %s (waited 30 s); start "

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "abi/shm/gvisor.h"
 #include "cli/doctor/checks.h"
 
 /*
@@ -18,9 +19,19 @@
 
 static void check_kernel(struct doctor *d)
 {
-	char release[128];
+	char release[128], version[512];
 	int major = 0, minor = 0;
 
+	/* Before April 2026, gVisor claimed to be Linux 4.4.0. Before 2026, it had no osrelease. */
+	if (host_read(&d->host, "/proc/version", version, sizeof(version)) > 0 &&
+	    gvisor_is_kernel(version)) {
+		finding_set_remedy(
+			findings_add(
+				&d->findings, FINDING_PROBLEM, "kernel",
+				"gVisor (runsc): allot cannot share a GPU in it, so CUDA programs of a tenant fail at cuInit"),
+			"run the container with runc: in Kubernetes, remove runtimeClassName, or name a RuntimeClass of runc");
+		return;
+	}
 	if (host_read(&d->host, "/proc/sys/kernel/osrelease", release, sizeof(release)) <= 0 ||
 	    sscanf(release, "%d.%d", &major, &minor) != 2) {
 		struct finding *f = findings_add(&d->findings, FINDING_PROBLEM, "kernel",

@@ -144,6 +144,25 @@ static void put_spec(struct webhook_work *w, json_t *spec, const char *name, con
 		json_patch_put(&w->patch, spec, "/spec", name, json_string(value));
 }
 
+/*
+ * Warns if the pod's RuntimeClass gives it a kernel of its own. The webhook sees only the class's name, so it does not deny the
+ * pod: another cluster may use that name for something else.
+ */
+static void warn_of_sandbox(struct webhook_work *w, const char *class)
+{
+	const char *sandbox = NULL;
+
+	if (!strcmp(class, "gvisor") || !strcmp(class, "runsc"))
+		sandbox = "gVisor";
+	else if (!strncmp(class, "kata", strlen("kata")))
+		sandbox = "Kata Containers";
+	if (sandbox)
+		webhook_warn(
+			w,
+			"runtimeClassName %.63s: allot cannot limit GPUs in %s, so the pod's programs get none: use a RuntimeClass of runc",
+			class, sandbox);
+}
+
 static int make_ours(struct webhook_work *w, json_t *spec)
 {
 	const char *node = json_string_value(json_object_get(spec, "nodeName"));
@@ -162,6 +181,7 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 		return r;
 	if (strcmp(w->terms->runtime_class, "none") != 0 && !(class && *class))
 		put_spec(w, spec, "runtimeClassName", w->terms->runtime_class);
+	warn_of_sandbox(w, class && *class ? class : w->terms->runtime_class);
 	const char *placer = w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler;
 	const char *other = other_scheduler(w, spec);
 	if (other)

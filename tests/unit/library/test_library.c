@@ -305,6 +305,27 @@ static void test_refused(void **state)
 	fake_daemon_stop(&fake);
 }
 
+/* The message names gVisor and what to do, not the first thing that gVisor lacks. */
+static void test_refused_in_gvisor(void **state)
+{
+	static const char *const names[] = { "new", "old" };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct probe p;
+		setenv("GVISOR_NAME", names[i], 1);
+		fake_daemon_start(&fake, socket_path, 5);
+		start_probe(&p, (struct setting){ PROBE, LIBRARY ":" GVISOR, socket_path }, "hold");
+		assert_int_equal(end_probe(&p), 0);
+		assert_non_null(strstr(p.text, "no GPU for this process: it runs in gVisor (runsc)"));
+		assert_non_null(strstr(p.text, "a RuntimeClass of runc)\n"));
+		assert_null(strstr(p.text, "madvise"));
+		assert_non_null(strstr(p.text, "cuInit 802\n"));
+		assert_int_equal(fake.requests, 0);
+		fake_daemon_stop(&fake);
+	}
+	unsetenv("GVISOR_NAME");
+}
+
 static void test_no_daemon_in_time(void **state)
 {
 	struct probe p;
@@ -435,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_the_end_of_a_daemon_that_beats_seldom),
 		cmocka_unit_test(test_the_end_of_a_daemon_that_only_beats),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_refused_in_gvisor),
 		cmocka_unit_test(test_no_daemon_in_time),
 		cmocka_unit_test(test_a_daemon_that_starts_late),
 		cmocka_unit_test(test_forked_children_have_slots_of_their_own),

@@ -208,6 +208,50 @@ static void test_entries(void **state)
 	assert_int_equal(n, 3);
 }
 
+/* ---- the kernel ---- */
+
+static const struct finding *check_kernel(struct doctor *doctor, const char *version,
+					  const char *release)
+{
+	*doctor = (struct doctor){ .host = { .root = root } };
+	make_file("/proc/version", version);
+	make_file("/proc/sys/kernel/osrelease", release);
+	doctor_check_system(doctor);
+	assert_string_equal(doctor->findings.list[0].name, "kernel");
+	return &doctor->findings.list[0];
+}
+
+static void test_kernels(void **state)
+{
+	static const char *const gvisors[] = {
+		"Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016\n",
+		"Linux version 4.19.0-gvisor #1 SMP Sun Jan 10 15:06:54 PST 2016\n",
+		"Linux version 6.1.0-gvisor #1 SMP another day\n",
+	};
+	struct doctor d;
+
+	make_directory("/proc");
+	make_directory("/proc/sys");
+	make_directory("/proc/sys/kernel");
+	for (size_t i = 0; i < sizeof(gvisors) / sizeof(gvisors[0]); i++) {
+		const struct finding *f = check_kernel(&d, gvisors[i], "6.1.0-gvisor\n");
+		assert_int_equal(f->level, FINDING_PROBLEM);
+		assert_non_null(strstr(f->what, "gVisor (runsc)"));
+		assert_non_null(strstr(f->remedy, "RuntimeClass of runc"));
+		findings_free(&d.findings);
+	}
+	const struct finding *f = check_kernel(&d, "Linux version 6.1.0 (x@y) (gcc) #1 SMP Debian\n",
+					       "6.1.0\n");
+	assert_int_equal(f->level, FINDING_OK);
+	assert_string_equal(f->what, "Linux 6.1.0");
+	findings_free(&d.findings);
+	f = check_kernel(&d, "Linux version 4.4.0-21-generic (x@y) #37-Ubuntu\n",
+			 "4.4.0-21-generic\n");
+	assert_int_equal(f->level, FINDING_PROBLEM);
+	assert_non_null(strstr(f->what, "is too old"));
+	findings_free(&d.findings);
+}
+
 /* ---- a program's version ---- */
 
 static int first_wait_ms, last_wait_ms;
@@ -250,6 +294,7 @@ int main(void)
 						remove_root),
 		cmocka_unit_test_setup_teardown(test_reads, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(test_entries, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_kernels, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(test_a_slow_program, make_root, remove_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

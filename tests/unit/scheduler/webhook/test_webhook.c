@@ -251,6 +251,30 @@ static void test_defaults(void **state)
 #undef CLASS
 }
 
+#define OF_CLASS(class) \
+	"{'spec':{'runtimeClassName':'" class "','containers':[{'name':'a','resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}"
+
+static void test_sandboxes(void **state)
+{
+	struct webhook_terms terms = default_terms;
+
+	assert_patch(&terms, OF_CLASS("gvisor"), "[" OURS "]",
+		     "runtimeClassName gvisor: allot cannot limit GPUs in gVisor");
+	assert_patch(&terms, OF_CLASS("runsc"), "[" OURS "]", "use a RuntimeClass of runc");
+	assert_patch(&terms, OF_CLASS("kata-qemu-nvidia-gpu"), "[" OURS "]",
+		     "allot cannot limit GPUs in Kata Containers");
+	assert_patch(&terms, OF_CLASS("nvidia"), "[" OURS "]", NULL);
+	assert_patch(&terms, OF_CLASS("my-kata"), "[" OURS "]", NULL);
+	assert_patch(&terms, "{'spec':{'runtimeClassName':'gvisor','containers':[{'name':'a'}]}}",
+		     "[]", NULL);
+	/* The class that the webhook itself gives to the pod. */
+	terms.runtime_class = "kata";
+	assert_patch(&terms, POD("'nvidia.com/gpu':'1'"),
+		     "[" ADD("/spec/runtimeClassName", "'kata'") "," OURS "]",
+		     "runtimeClassName kata: allot cannot limit GPUs");
+	assert_patch(&terms, OF_CLASS("nvidia"), "[" OURS "]", NULL);
+}
+
 #define NAMED(scheduler) \
 	"{'spec':{'schedulerName':'" scheduler \
 	"','containers':[{'name':'a','resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}"
@@ -522,6 +546,7 @@ int main(void)
 		cmocka_unit_test(test_init_containers_and_others),
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_sandboxes),
 		cmocka_unit_test(test_schedulers),
 		cmocka_unit_test(test_what_hami_denies),
 		cmocka_unit_test(test_who_is_let_alone),
