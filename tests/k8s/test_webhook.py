@@ -8,6 +8,7 @@ import urllib.request
 
 import pytest
 
+import charts
 from charts import Helm, of_kind
 from cluster import ADMIN_TOKEN, ApiError
 from machines import wait_until
@@ -38,7 +39,7 @@ class Webhook:
     def __init__(self, cluster, folder, settings="", policy="Fail", change=lambda configuration: None):
         self.cluster = cluster
         self.serial = 0
-        for name, labels in ((NAMESPACE, {}), ("quiet", {"allot.dev/webhook": "ignore"})):
+        for name, labels in ((NAMESPACE, {}), (charts.NAMESPACE, {}), ("quiet", {"allot.dev/webhook": "ignore"})):
             try:
                 cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
             except ApiError as error:
@@ -163,9 +164,11 @@ def strict(webhook, build_programs, tmp_path):
 
     def change(made):
         own, = made["webhooks"]
+        namespaces = dict(own["namespaceSelector"]["matchExpressions"][0])
+        namespaces["values"] = [*namespaces["values"], charts.NAMESPACE]
         for hook in rendered:
             hook["clientConfig"] = own["clientConfig"]
-            hook["namespaceSelector"]["matchExpressions"].append(own["namespaceSelector"]["matchExpressions"][0])
+            hook["namespaceSelector"]["matchExpressions"].append(namespaces)
         made["webhooks"] = rendered
 
     return webhook("".join(f"{line}\n" for line in settings.splitlines() if line.startswith(("guard_", "pod_opt_out"))),
@@ -216,6 +219,39 @@ def test_strict_refuses_each_way_past_the_limits(strict):
     # An image of CUDA shows all GPUs to a container that requests none, unless the variable says otherwise.
     pod = strict.make({"cpu": "1"})
     assert pod["spec"]["containers"][0]["env"] == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "none"}]
+
+
+def test_strict_stores_the_pods_of_allot_itself(strict, build_programs, tmp_path):
+    """Also with failurePolicy Fail while no replica answers: else none could begin to. Their label exempts no pod elsewhere."""
+    made = Helm(build_programs("helm", "kustomize") / "helm", tmp_path / "helm").render(["webhook.strict=true"])
+    pods = [of_kind(made, kind)["spec"]["template"] for kind in ("DaemonSet", "Deployment")]
+
+    def store(pod, in_namespace):
+        # These tests make neither the accounts nor the PriorityClass.
+        spec = {name: value for name, value in pod["spec"].items() if name not in ("serviceAccountName", "priorityClassName")}
+        strict.cluster.request("POST", f"/api/v1/namespaces/{in_namespace}/pods", {
+            "metadata": {"generateName": "own-", "labels": pod["metadata"]["labels"]}, "spec": spec})
+
+    def is_refused(in_namespace):
+        try:
+            strict.make({"cpu": "1"}, in_namespace=in_namespace)
+            return False
+        except ApiError as error:
+            return "failed calling webhook" in str(error)
+
+    for pod in pods:
+        store(pod, charts.NAMESPACE)
+    with pytest.raises(ApiError, match="can bypass the limits"):
+        store(pods[0], NAMESPACE)
+    hooks = strict.cluster.request("GET", f"{CONFIGURATIONS}/allot")
+    for hook in hooks["webhooks"]:
+        hook["failurePolicy"] = "Fail"
+    strict.cluster.request("PUT", f"{CONFIGURATIONS}/allot", hooks)
+    strict.scheduler.stop()
+    for namespace in (NAMESPACE, charts.NAMESPACE):
+        wait_until(lambda where=namespace: is_refused(where), what="the API server refusing pods without the webhook")
+    for pod in pods:
+        store(pod, charts.NAMESPACE)
 
 
 def test_strict_guards_ephemeral_containers(strict):
