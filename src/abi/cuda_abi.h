@@ -364,7 +364,7 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 	int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* allot never reads the contents of these types. */
+/* allot never reads values of these types: it passes them on to the driver. */
 typedef int CUmemRangeHandleType;
 typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;

@@ -1,4 +1,4 @@
-/* Amounts of memory in messages. Pure; thread safe. */
+/* Writes amounts of memory for messages. Pure; thread safe. */
 #pragma once
 
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
  * Logging of the daemon and the tools: one line per message, to stderr. If stderr is systemd's journal, each line begins with
- * its priority, like "<6>"; otherwise with the program's name. Thread safe: each line is one write(). Library code does not log
- * above debug; the caller that decides logs, once.
+ * its priority, like "<6>"; otherwise with the program's name. Thread safe: each line is one write(). A function that returns
+ * an error does not log it, except at debug level; the caller that handles the error logs it once.
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* A report of the new process: it sends one before exec, and another if exec failed. */
+/* A report of the new process, which sends one report before exec, and another if exec fails. */
 struct birth {
 	pid_t pid;
 	int exec_error; /* 0, or the error code if exec failed */

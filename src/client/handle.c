@@ -1,4 +1,4 @@
-/* Connections and requests of liballot-client. */
+/* Implements the connections and requests of liballot-client. */
 #include "client/handle.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The objects of liballot-client, and how its errors reach the caller. */
+/* Defines the objects of liballot-client, and passes its errors to the caller. */
 #pragma once
 
 #include <jansson.h>

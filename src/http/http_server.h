@@ -33,8 +33,8 @@ struct server_request {
 	struct server_call *call; /* to be passed to server_call_answer() */
 	void *tls; /* the gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
-	 * The handler may store here when it identified the client, for later requests of the same connection. Initially 0;
-	 * NULL without TLS.
+	 * The handler may store here the time at which it identified the client, for later requests of the same connection. The
+	 * value is 0 at first; the pointer is NULL without TLS.
 	 */
 	uint64_t *authorized_ns;
 };

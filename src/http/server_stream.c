@@ -39,7 +39,7 @@ struct server_part *server_part_free(struct server_part *part)
 	return NULL;
 }
 
-/* Callback: gives libmicrohttpd the stream's next bytes, for which it has room. */
+/* Callback: copies the stream's next bytes to `to`, at most `room` bytes. */
 static ssize_t read_stream(void *data, uint64_t position, char *to, size_t room)
 {
 	struct server_call *c = data;

@@ -69,7 +69,7 @@ static int place_file(const char *from, const char *to, struct error *err)
 	return copy_file(from, to, err);
 }
 
-/* The SONAME differs from the driver's, for the reason in shim.h. */
+/* The shim's SONAME differs from the driver's, for the reason that shim.h gives. */
 static int place_shim(const struct mirror_action *action, const char *to, struct error *err)
 {
 	const char *needed[2] = { "liballot.so", action->from };

@@ -1,5 +1,5 @@
 /*
- * The part of gRPC above HTTP/2 that client and server share (github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md and
+ * Implements the part of gRPC above HTTP/2 that client and server share (github.com/grpc/grpc, doc/PROTOCOL-HTTP2.md and
  * doc/statuscodes.md): statuses, the values of headers, and the framing of messages.
  *
  * No I/O, no clock, no global state. Thread safe, if each struct grpc_inbox belongs to one thread.

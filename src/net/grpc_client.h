@@ -27,8 +27,8 @@ struct grpc_reply {
 };
 
 /*
- * Makes the call. Returns 0 and writes *ret if the server sent a status, whatever it is. -EPROTO: the answer is not gRPC or is
- * incomplete; -EMSGSIZE: the reply exceeds most_bytes; or an error of net_link_read() or net_link_write().
+ * Makes the call. Returns 0 and writes *ret if the server sent a status, whatever it is. Returns -EPROTO if the answer is not
+ * gRPC or is incomplete, -EMSGSIZE if the reply exceeds most_bytes, or an error of net_link_read() or net_link_write().
  */
 int grpc_call_unary(const struct net_link *link, const struct grpc_request *request,
 		    struct grpc_reply *ret);

@@ -1,4 +1,4 @@
-/* One peer of the gRPC server: bytes in and out, and HTTP/2 (nghttp2). */
+/* Handles one peer of the gRPC server: sends and receives bytes, and speaks HTTP/2 by nghttp2. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>

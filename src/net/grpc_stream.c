@@ -1,4 +1,4 @@
-/* One call: its request as it arrives, and its answer as it is sent. */
+/* Handles one call: takes the parts of its request as they arrive, and sends its answer. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

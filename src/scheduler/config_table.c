@@ -1,4 +1,4 @@
-/* The table of settings, and the checks that concern several settings. */
+/* Defines the table of settings, and checks that concern several settings. */
 #include <errno.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@
 #define AT(field) offsetof(struct config, field)
 #define S(n) ((n)*NSEC_PER_SEC)
 
-/* In the order of enum webhook_guard. */
+/* The words are in the order of enum webhook_guard. */
 static const char *const guards[] = { "allow", "warn", "rewrite", "deny", NULL };
 
 static int check_address(const char *value, struct error *err)

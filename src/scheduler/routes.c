@@ -347,8 +347,8 @@ static void do_metrics(struct scheduler *s, struct call_args *args, struct serve
 #define NO_VERB (-1)
 
 /*
- * `args` of a handler: for a POST, the posted arguments. For a row whose path ends with '/', args->object lists the further
- * parts of the request's path. For other rows NULL. A handler may keep `args` by taking a reference.
+ * `args` of a handler: for a POST, the posted arguments. If the row's path ends with '/', args->object lists the further parts
+ * of the request's path. For other rows, `args` is NULL. A handler may keep `args` by taking a reference.
  */
 static const struct route {
 	const char *path; /* if it ends with '/', longer paths match too */

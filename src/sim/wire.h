@@ -14,7 +14,8 @@
 #include <time.h>
 
 #define SIM_WIRE_MAGIC 0x616c6c6f74730008ULL
-#define SIM_MAX_CARDS 16 /* with MIG instances, which the server numbers after the GPUs */
+/* limit of GPUs and MIG instances together; the server numbers instances after the GPUs */
+#define SIM_MAX_CARDS 16
 /*
  * Beside the socket "<path>" the server makes a file "<path>.uvm". A program opens that file in cuInit, as a program of the
  * real driver opens /dev/nvidia-uvm. So programs that watch device nodes detect simulated programs too.
@@ -115,8 +116,8 @@ struct sim_gate {
 /* The direction of a copy. A process runs at most one copy at a time in each direction. */
 enum sim_way {
 	SIM_WAY_NONE, /* not a copy */
-	SIM_WAY_IN,   /* from the host */
-	SIM_WAY_OUT,  /* to the host */
+	SIM_WAY_IN,   /* from the host to a card */
+	SIM_WAY_OUT,  /* from a card to the host */
 	SIM_WAY_WITHIN,
 	SIM_WAY_PEER, /* between cards */
 };
@@ -181,7 +182,7 @@ struct sim_card_info {
 	uint64_t block_bytes; /* granularity of device memory */
 	/* copy: copies to or from the host; set: copies and memsets within the card */
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
-	uint64_t nvlink_bytes_per_s; /* to a peer, for each link */
+	uint64_t nvlink_bytes_per_s; /* rate of copies to a peer, for each NVLink */
 	/*
 	 * Copies over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies over PCIe within a node
 	 * run at copy_bytes_per_s.
@@ -199,9 +200,9 @@ struct sim_card_info {
 	uint8_t pcie[SIM_PCIE_DEPTH];            /* host bridge, then each switch below */
 	uint32_t defects;                        /* enum sim_defect */
 	uint32_t mig;                            /* enum sim_mig */
-	uint32_t parent;                         /* of an instance: the card that contains it */
-	uint32_t gpu_instance, compute_instance; /* of an instance: its ids on that card */
-	uint32_t slices; /* of an instance: how many of the card's seven compute slices */
+	uint32_t parent;                         /* for a MIG instance: the card that contains it */
+	uint32_t gpu_instance, compute_instance; /* for a MIG instance: its ids on that card */
+	uint32_t slices; /* for a MIG instance: how many of the card's seven compute slices */
 };
 
 enum sim_mig {
@@ -213,9 +214,9 @@ enum sim_mig {
 
 /* Faults of NVML on some machines, for which a description file can ask. */
 enum sim_defect {
-	SIM_DEFECT_NO_PROCESS_UTILIZATION = 1, /* process utilization is not supported */
-	SIM_DEFECT_LOSES_BUSY_PROCESS = 2,     /* process utilization lacks the busiest process */
-	SIM_DEFECT_NO_PROCESS_MEMORY = 4,      /* the memory of processes is not available */
+	SIM_DEFECT_NO_PROCESS_UTILIZATION = 1,
+	SIM_DEFECT_LOSES_BUSY_PROCESS = 2, /* process utilization lacks the busiest process */
+	SIM_DEFECT_NO_PROCESS_MEMORY = 4,
 	SIM_DEFECT_NO_SAMPLES = 8,
 	SIM_DEFECT_NO_UTILIZATION = 16,
 	SIM_DEFECT_NO_ECC = 32,
@@ -224,7 +225,7 @@ enum sim_defect {
 struct sim_card_state {
 	uint64_t used_bytes;
 	uint64_t now_ns;
-	uint32_t busy_pct; /* of the last whole 200 ms */
+	uint32_t busy_pct; /* busy time in the last whole 200 ms */
 	uint32_t memory_pct;
 	uint32_t lost;
 	uint32_t processes; /* how many struct sim_process_state follow this struct */
@@ -234,7 +235,8 @@ struct sim_process_state {
 	uint32_t pid;
 	uint32_t busy_pct; /* mean of the samples since the time that was asked for */
 	uint64_t used_bytes;
-	uint64_t stamp_us; /* of the newest sample that found this process at work; 0: none did */
+	/* time of the newest sample that found this process at work; 0: none did */
+	uint64_t stamp_us;
 };
 
 struct sim_sample {

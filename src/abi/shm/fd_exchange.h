@@ -1,6 +1,7 @@
 /*
- * File descriptors by which processes of a tenant share memory for which legacy IPC has no handle (library/swap/ipc_broker.h).
- * The daemon keeps each descriptor under a key. Each exchange uses the tenant's socket, as in registration.h:
+ * Processes of a tenant share memory by file descriptors if legacy IPC has no handle for the memory
+ * (library/swap/ipc_broker.h). The daemon keeps each descriptor under a key. Each exchange uses the tenant's socket, as in
+ * registration.h:
  *
  *   process -> daemon   struct fd_exchange_request; FD_EXCHANGE_PUT comes with the descriptor
  *   daemon -> process   struct fd_exchange_reply; the reply to FD_EXCHANGE_GET comes with a descriptor of the same memory

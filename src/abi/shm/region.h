@@ -37,7 +37,7 @@
 #define REGION_MAX_EXPORTS 4096 /* entries for memory that processes share (struct region_export) */
 #define REGION_NAME_MAX 64      /* bytes of a tenant's name, including the NUL */
 #define REGION_ARENA_CHUNKS 4096 /* chunks of a swap arena (library/swap/swap_arena.h) */
-/* Index of page-locked host memory, which is accounted for as one more device. */
+/* Index, in arrays of devices, of page-locked host memory, which is accounted for as one more device. */
 #define REGION_HOST REGION_MAX_DEVICES
 
 /*
@@ -49,8 +49,9 @@ enum lease_state {
 	LEASE_CLOSING = 1, /* no work may start; the process reports when its running work has ended */
 	LEASE_GO = 2, /* work may start while less than region_control_device.depth_ns of work is in flight */
 	/*
-	 * no turns: the tenant is alone on the device, or the hardware slices tenants with short steps. Work may start while
-	 * less than process_free_depth_ns() of work (library/state/process_state.h) is in flight.
+	 * The tenant runs without turns: it is alone on the device, or the hardware slices the device's time among tenants with
+	 * short steps. Work may start while less than process_free_depth_ns() of work (library/state/process_state.h) is in
+	 * flight.
 	 */
 	LEASE_FREE = 3,
 	/* several tenants run at the same time: each launch is paid for with tokens (region_control_device.granted) */
@@ -208,8 +209,8 @@ struct region_control {
 	_Atomic uint32_t trace;
 	/*
 	 * If the tenant shares the device by space (MPS): the largest share of the device's SMs that its work can use. A token
-	 * of LEASE_PACED is then one nanosecond of predicted work. Otherwise 0, and a token is one thread of a kernel
-	 * (library/launch/pace.h).
+	 * of LEASE_PACED is then one nanosecond of predicted work. Without MPS, this field is 0, and a token is one thread of a
+	 * kernel (library/launch/pace.h).
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
 	/* The element REGION_HOST, for page-locked host memory, uses only quota_bytes. */
@@ -226,8 +227,8 @@ struct region_control {
  *
  * Memory (library/memory/ledger.h): an allocation is first tentative, then used. Some memory is allocated by no call (code,
  * local memory, memory that libraries keep), so only NVML knows of it. D queries NVML and writes the excess over used_bytes to
- * unnamed_bytes. This leaves out memory allocated during the query, which D knows from census_peak_bytes. Memory that T
- * measured around a call (measured.h) counts in fresh_bytes until D's next query.
+ * unnamed_bytes. The excess leaves out memory that was allocated during the query, which D knows from census_peak_bytes. Memory
+ * that T measured around a call (measured.h) counts in fresh_bytes until D's next query.
  *
  * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING,
  * `launching` counts each thread that still acts on the earlier lease.

@@ -1,4 +1,4 @@
-/* Lines of an audit log (allot-audit(5)), for every program. Use from the one thread that uses the audit_file. */
+/* Writes lines of an audit log (allot-audit(5)), for every program. Use from the one thread that uses the audit_file. */
 #pragma once
 
 #include <jansson.h>

@@ -87,7 +87,10 @@ static int range_error(const struct settings_row *row, const char *value, struct
 	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
 }
 
-/* Whether the value is a zero that the row allows. Tested here, because parse_size() and similar parsers refuse every zero. */
+/*
+ * Whether the value is a zero that the row allows. This function tests it, because parse_size() and similar parsers refuse
+ * every zero.
+ */
 static bool is_allowed_zero(const struct settings_row *row, const char *value)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s", "m", "h", NULL };

@@ -10,9 +10,9 @@
 #include "kube/client/api_access.h"
 
 /*
- * Finds the API server and credentials. `config` is a kubeconfig's path; NULL: the first existing file of KUBECONFIG, else
- * ~/.kube/config, else this pod's service account. -ENOENT: none of these; another -errno: not valid. Free *ret with
- * access_free().
+ * Finds the API server and credentials. `config` is a kubeconfig's path. NULL selects the first existing file in KUBECONFIG,
+ * else ~/.kube/config, else this pod's service account. Returns -ENOENT if none of these exists, or another -errno if the
+ * selected one is not valid. Free *ret with access_free().
  */
 int api_find(const char *config, struct kube_access *ret, struct error *err);
 

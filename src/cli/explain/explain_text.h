@@ -13,8 +13,8 @@ void explain_text_write(const json_t *explanation, FILE *out);
 /* ---- the files behind explain_text_write(), and what each offers to the others ---- */
 
 /*
- * explain_text.c: write an amount such as "8.0 GiB", and a requested amount such as "50 % of the memory". `ask` is an element
- * of the explanation's list "asks".
+ * explain_text.c: explain_mib() writes an amount such as "8.0 GiB", and explain_memory() a requested amount such as "50 % of
+ * the memory". `ask` is an element of the explanation's list "asks".
  */
 #define EXPLAIN_AMOUNT_MAX 64
 void explain_mib(json_int_t mib, char text[EXPLAIN_AMOUNT_MAX]);
@@ -30,7 +30,10 @@ const json_t *explain_request(const json_t *explanation, json_int_t container);
 const char *explain_container(const json_t *explanation, json_int_t container,
 			      char text[EXPLAIN_AMOUNT_MAX]);
 
-/* groups.c: write the nodes that cannot serve the pod, grouped by reason, and the nearest nodes, which lack the least. */
+/*
+ * groups.c: explain_groups_write() writes the nodes that cannot serve the pod, grouped by reason. explain_nearest_write()
+ * writes the nearest nodes, which lack the least.
+ */
 void explain_groups_write(const json_t *explanation, FILE *out);
 void explain_nearest_write(const json_t *explanation, FILE *out);
 

@@ -90,7 +90,9 @@ static void exec_command(const char *path, char **argv, char **environment, cons
 		signal(SIGCHLD, SIG_IGN);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvpe(path, argv,
-		/* The path has a '/', so execvpe() does not search; it also runs a script without #!. */
+		/*
+		 * Unlike execve(), this function also runs a script without #!. It searches no PATH, because `path` has a '/'.
+		 */
 		environment);
 	error = errno;
 	if (write(failure_fd, &error, sizeof(error)) < 0)

@@ -22,7 +22,7 @@ enum {
 enum keys_outcome {
 	KEYS_GO_ON,
 	KEYS_QUIT,
-	KEYS_CHANGE, /* the caller must do view->change */
+	KEYS_CHANGE, /* the caller must make the change that view->change describes */
 };
 
 /* Handles one key, typed while the view shows `rows` of `snapshot`. */

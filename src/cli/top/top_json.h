@@ -1,4 +1,4 @@
-/* The output of `allot top --json` (docs/reference/protocol.md). No I/O and no clock. */
+/* Makes the output of `allot top --json` (docs/reference/protocol.md). No I/O and no clock. */
 #pragma once
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-/* UTF-8 characters, and how many terminal columns each takes. Pure; does not depend on the locale. */
+/* Decodes and encodes UTF-8 characters, and tells how many terminal columns each takes. Pure; does not depend on the locale. */
 #pragma once
 
 #include <stddef.h>

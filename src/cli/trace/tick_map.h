@@ -25,8 +25,8 @@ int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
 /*
- * Returns the time of `ticks` in nanoseconds since the first moment. Before the first moment (negative) and after the last one,
- * the time is an estimate.
+ * Returns the time of `ticks` in nanoseconds since the first moment. The time is an estimate before the first moment, where it
+ * is negative, and after the last one.
  */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 

@@ -1,4 +1,6 @@
-/* Names of a process's functions, entry points and threads, and numbers of its streams. No I/O; allocates memory. */
+/*
+ * Keeps the names of a process's functions, entry points and threads, and the numbers of its streams. No I/O; allocates memory.
+ */
 #pragma once
 
 #include <stddef.h>

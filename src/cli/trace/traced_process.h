@@ -20,8 +20,8 @@ struct traced_process {
 	char command[16];
 	uint64_t launch_ns; /* shortest duration of a recent launch; 0 if unknown */
 	/*
-	 * Kernels of unknown length, at index thread modulo PROCESS_HELD. A kernel is written when its thread's next event
-	 * limits how long the kernel can have lasted. Kind 0: no kernel.
+	 * Kernels of unknown length; a thread's kernel is at index thread modulo PROCESS_HELD. A kernel is written when its
+	 * thread's next event limits how long the kernel can have lasted. An element of kind 0 has no kernel.
 	 */
 	struct trace_event held[PROCESS_HELD];
 };

@@ -50,7 +50,7 @@ static void note_state(struct tracks *t, const char *state, uint64_t now_ns)
 	if (!state || !strcmp(state, t->state))
 		return;
 	write_state(t, now_ns);
-	/* The first state began before the first reply, so draw it from the trace's begin. */
+	/* Only a later state begins now. The first one began before the first reply, so it is drawn from the trace's begin. */
 	if (*t->state)
 		t->state_since_ns = now_ns;
 	snprintf(t->state, sizeof(t->state), "%s", state);

@@ -1,6 +1,6 @@
 /*
- * A traced tenant's tracks (rows of a timeline), from the replies to trace_poll (docs/reference/protocol.md): which tenant had
- * each GPU at which time, and the traced tenant's state, memory and compute. Not thread safe.
+ * Writes a traced tenant's tracks (rows of a timeline) from the replies to trace_poll (docs/reference/protocol.md): which
+ * tenant had each GPU at which time, and the traced tenant's state, memory and compute. Not thread safe.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * Requests that only read: hello, list, tasks (docs/reference/protocol.md).
+ * Handles the requests that only read: hello, list and tasks (docs/reference/protocol.md).
  */
 #include <math.h>
 #include <string.h>

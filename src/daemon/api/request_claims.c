@@ -1,7 +1,7 @@
 /*
- * A claim is one container's right to shares of GPUs (claims.h). Handles the requests of people and container engines for
- * claims with keys "cdi/<name>" (docs/reference/protocol.md). Claims with other keys belong to the kubelet's plugins: requests
- * can list but not change them.
+ * A claim is one container's right to shares of GPUs (claims.h). This file handles the requests of people and container engines
+ * for claims with keys "cdi/<name>" (docs/reference/protocol.md). Claims with other keys belong to the kubelet's plugins:
+ * requests can list but not change them.
  */
 #include <errno.h>
 #include <stdio.h>

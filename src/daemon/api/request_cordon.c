@@ -1,4 +1,4 @@
-/* The request cordon. */
+/* Handles the request cordon. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -43,7 +43,7 @@ int request_cordon(struct session *session, const json_t *request, json_t *reply
 		return r;
 	if (!session->is_admin && !node->is_private)
 		return error_set(err, EPERM,
-				 "GPU %u: only root and members of group allot may cordon it",
-				 card->index);
+				 "GPU %u: only root and members of group allot may %s it",
+				 card->index, cordoned ? "cordon" : "uncordon");
 	return cordon_set(node, card, cordoned, err);
 }

@@ -116,8 +116,8 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 }
 
 /*
- * Chooses the cards of all entries without one at the same time, by the evaluators below (policy/placement/evaluate.h): the
- * emptiest cards, and among equally empty cards those with the best links to each other. Returns false if no choice is
+ * Chooses the cards of all entries without one at the same time, by the evaluators below (policy/placement/evaluate.h). Prefers
+ * the emptiest cards, and among equally empty cards those with the best links to each other. Returns false if no choice is
  * possible. promise_decide() later checks whether each request fits.
  */
 static bool choose_near(struct node *node, struct device_request *list, int count)

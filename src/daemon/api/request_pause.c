@@ -1,4 +1,4 @@
-/* The requests pause and resume, of tenants and of containers. */
+/* Handles the requests pause and resume, for tenants and for containers. */
 #include <errno.h>
 #include <inttypes.h>
 

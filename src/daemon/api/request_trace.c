@@ -1,5 +1,5 @@
 /*
- * Requests of `allot trace` (docs/reference/protocol.md).
+ * Handles the requests of `allot trace` (docs/reference/protocol.md).
  */
 #include <errno.h>
 #include <string.h>

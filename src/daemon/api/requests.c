@@ -1,4 +1,4 @@
-/* The requests create, attach, set, unqueue, remove and space. */
+/* Handles the requests create, attach, set, unqueue, remove and space. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

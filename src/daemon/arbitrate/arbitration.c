@@ -23,7 +23,7 @@
  * library always permits, so exactly that minimum may be in flight.
  */
 #define SLIP_DEPTH_NS 1
-/* Longest times between two readings of a lessee's slots; see can_wait(). POLL_STILL_NS: of all slots while no lessee works. */
+/* Longest times between two readings of a lessee's slots; see can_wait(). POLL_STILL_NS applies while no lessee works. */
 #define POLL_IDLE_NS UINT64_C(1000000)
 #define POLL_WAITING_NS UINT64_C(4000000)
 #define POLL_RUNG_NS UINT64_C(20000000)
@@ -254,9 +254,8 @@ static void publish(struct arbitration *a)
 }
 
 /*
- * Advances the arbiter by the length of a sleep, in several steps. One step counts at most max_step_ns, so that a time in
- * which the daemon was stopped does not count. An intended sleep may be longer, but must count in full for tokens, budgets and
- * debts.
+ * Advances the arbiter over the time of an intended sleep, which must count in full. Does so in several steps, because one step
+ * counts at most max_step_ns, so that time in which the daemon was stopped does not count.
  */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {

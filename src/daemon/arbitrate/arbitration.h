@@ -1,8 +1,9 @@
 /*
- * An arbitration is a thread that divides one card's time among tenants. A lessee is one tenant on one card. The thread reads
- * the tenants' slots (abi/shm/region.h), lets the arbiter decide which tenant has the lease (policy/lease/arbiter.h), publishes
- * the decision in the region, and wakes waiting processes. It also increments the regions' heartbeats, samples the GPU time of
- * each tenant, and adapts the limits of tenants that may borrow (policy/lease/rules/lend.h).
+ * An arbitration is a thread that divides one card's time among tenants. A lessee is one tenant on one card. In each step, the
+ * thread reads the tenants' slots (abi/shm/region.h), lets the arbiter decide which tenant has the lease
+ * (policy/lease/arbiter.h), publishes the decision in the region, and wakes waiting processes. In some steps (ticks), it also
+ * increments the regions' heartbeats, samples the GPU time of each tenant, and adapts the limits of tenants that may borrow
+ * (policy/lease/rules/lend.h).
  *
  * All calls are thread safe, and wait at most for one step of the thread. The thread sleeps while there is no lessee. It wakes
  * only once a second while no lessee works and every lessee can be trusted to ring its doorbell (doorbell.h).
@@ -57,7 +58,7 @@ struct arbitration_figures {
 	uint64_t charged_ns; /* charged to present and past lessees */
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
-	/* how often a lessee worked, but ARBITRATION_UNLISTED lists of arbitration_set_use() in a row lacked it */
+	/* how often ARBITRATION_UNLISTED lists in a row (arbitration_set_use()) lacked a lessee that worked */
 	uint64_t unlisted;
 };
 
@@ -87,8 +88,8 @@ bool arbitration_is_sleeping(struct arbitration *a);
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
  * Sets each process's use of the card as NVML measured it (gpu/sensor.h); valid until the next call. For a lessee with no
- * process in the list, its own charged time is used. If a lessee worked but was missing from ARBITRATION_UNLISTED calls in a
- * row, that is logged, once per card.
+ * process in the list, its own charged time is used. If ARBITRATION_UNLISTED lists in a row lack a lessee that worked, that is
+ * logged, once per card.
  */
 #define ARBITRATION_UNLISTED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);

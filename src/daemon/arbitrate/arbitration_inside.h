@@ -107,9 +107,9 @@ struct arbitration {
 
 /*
  * Returns true if NVML's lists of processes (gpu/sensor.h) lack the lessee. Call for each list: `has_worked` says whether the
- * lessee worked since the last list, `is_named` whether this list has it. *unlisted counts lists in a row that lack the lessee
- * though it worked. A few such lists are normal for new processes, small shares or a busy machine, so returns false while
- * *unlisted is below ARBITRATION_UNLISTED.
+ * lessee worked since the last list, `is_named` whether this list has it. *unlisted counts the lists that lack the lessee
+ * though it worked, since a list last had it. A few such lists are normal for new processes, small shares or a busy machine, so
+ * returns false while *unlisted is below ARBITRATION_UNLISTED.
  */
 bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named);
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);

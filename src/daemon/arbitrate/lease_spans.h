@@ -40,8 +40,8 @@ struct lease_span_state {
 };
 
 /*
- * Records which tenant has the card now; NULL: none. `key` is not 0 and differs for each tenant and lease; the newest span
- * goes on while `key` is the same.
+ * Records which tenant has the card now; NULL: none. `key`, ignored without a tenant, is not 0 and differs for each tenant and
+ * lease. The newest span goes on while `key` is the same.
  */
 void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *tenant, uint64_t key,
 		      struct lease_span_state state);

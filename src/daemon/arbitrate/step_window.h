@@ -1,13 +1,13 @@
 /*
- * Step figures: a tenant's steps (iterations of its program) per second on a device, with the median and 99th percentile of
+ * Step figures are a tenant's steps (iterations of its program) per second on a device, and the median and 99th percentile of
  * the steps' lengths. They are computed from the present counts in the report (abi/shm/step_counts.h) less a copy of the
  * counts at an earlier time, `older`:
  *
  *      ---- older ---------- newer ------ now
  *           |<---- the figures' span ---->|
  *
- * 5 s after the last copy, a new copy is made as `newer`, and the last one becomes `older`. So the span is 5 to 10 s. With
- * fewer than 20 steps since the last copy, the next copy is made only after 30 s, so that slow programs have figures too.
+ * 5 s after the last copy, a new copy is made as `newer`, and the last one becomes `older`. So the span is 5 to 10 s. While the
+ * span has fewer than 20 steps, the new copy is made only 30 s after the last one, so that slow programs have figures too.
  *
  * The tenant may write any counts, so they are used for display only. No clock, no I/O; not thread safe.
  */

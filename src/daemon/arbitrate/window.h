@@ -1,6 +1,6 @@
 /*
- * A sliding average of a growing counter of nanoseconds: its growth during the last `span`, in percent of that span. Keeps one
- * sample per step in a ring buffer. No I/O, no clock of its own. Not thread safe.
+ * Computes a sliding average of a growing counter of nanoseconds: its growth during the last `span`, in percent of that span.
+ * Keeps one sample per step in a ring buffer. No I/O, no clock of its own. Not thread safe.
  *
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
  *              oldest               newest      pct = 100 * (value(now) - value(now - span)) / span

@@ -101,8 +101,8 @@ struct config {
 	char container_driver[CONFIG_PATH_MAX];
 	char container_library[CONFIG_PATH_MAX]; /* "auto", or the path of liballot.so */
 	/*
-	 * Files: the signed list of the libraries that containers may get, and the keys that may sign the list. Both "none":
-	 * any library (daemon/containers/trust).
+	 * Files: the signed list of the libraries that containers may get, and the keys that may sign the list. If both are
+	 * "none", containers may get any library (daemon/containers/trust).
 	 */
 	char library_manifest[CONFIG_PATH_MAX], library_keys[CONFIG_PATH_MAX];
 	bool allow_disable_control;

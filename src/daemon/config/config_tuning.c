@@ -1,5 +1,5 @@
 /*
- * The values that `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and developers.
+ * Defines the values that `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and developers.
  */
 #include <errno.h>
 

@@ -38,7 +38,10 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/* Sums the bytes that the tenant's processes request; at most the card's memory. */
+/*
+ * Sums the bytes that the tenant's processes request on the device, up to the card's memory. Returns false if they request
+ * none.
+ */
 static bool read_requests(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
@@ -203,8 +206,8 @@ static uint64_t held_bytes(struct tenant *t)
 }
 
 /*
- * Gives a grant to a tenant that holds memory without one: its on_full has just become "wait", the previous daemon ended before
- * saving the grant, or the state file was lost.
+ * Gives a grant to a tenant that holds memory without one. Its on_full has just become "wait", or the previous daemon ended
+ * before saving the grant, or the state file was lost.
  */
 static void grant_held(struct tenant *t)
 {
@@ -503,8 +506,8 @@ void memory_wait_due(void *data, uint32_t events)
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
 	/*
-	 * Decide nothing while processes of the previous daemon may still register with this one (tenant.adopting), or before a
-	 * census has measured the memory of processes that belong to no tenant: it is unknown how much is free.
+	 * Decide nothing while it is unknown how much memory is free: processes of the previous daemon may still register with
+	 * this one (tenant.adopting), or no census has measured yet the memory of processes that belong to no tenant.
 	 */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;

@@ -1,7 +1,7 @@
 /*
- * A grant is the memory that a waiting tenant (on_full "wait") may hold. Reads what the tenants' processes request
- * (region_want), lets policy/memory/grant.h decide for all cards at once, writes grants and wakes processes. A tenant is in
- * one of three states:
+ * A grant is the memory that a waiting tenant (on_full "wait") may hold. This module reads what the tenants' processes request
+ * (region_want), lets policy/memory/grant.h decide for all cards at once, writes grants and wakes processes. A tenant is in one
+ * of three states:
  *
  *   NONE     holds nothing and requests nothing
  *   QUEUED   a process requests: waits until the tenant's whole reservation is free, on all its cards
@@ -9,9 +9,10 @@
  *            grant is answered at once: see grant.h
  *
  * These count as taken on a card: grants, promises to tenants that do not wait, the largest of the swappable tenants' quotas,
- * memory that tenants without a promise hold, draining memory, memory of processes that belong to no tenant, and what thawed
- * containers may still allocate. A tenant's first grant is saved in the state file before the tenant learns of it, so a
- * restarted daemon knows every holder. Growth of a grant is saved soon after. Main thread only.
+ * memory that tenants without a promise hold, memory of ended processes that the driver may not have freed yet, memory of
+ * processes that belong to no tenant, and what thawed containers may still allocate. A tenant's first grant is saved in the
+ * state file before the tenant learns of it, so a restarted daemon knows every holder. Growth of a grant is saved soon after.
+ * Main thread only.
  */
 #pragma once
 

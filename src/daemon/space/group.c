@@ -77,8 +77,8 @@ void mps_kill(struct mps_group *g)
 	if (g->pidfd < 0)
 		return;
 	/*
-	 * The control daemon's pidfd is open, so its pid cannot have been reused, and its children were listed just now. Their
-	 * pids can be reused only if they and the control daemon end at this moment.
+	 * The control daemon's pidfd is open, so its pid cannot have been reused. Its children were listed just now. A child's
+	 * pid can be reused only if the child and the control daemon both end at this moment.
 	 */
 	mps_scan(g->record.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {

@@ -1,6 +1,6 @@
 /*
- * A group is the tenants that run on a card at the same time, through NVIDIA's MPS: their processes (clients) connect to an
- * MPS server, which a control daemon starts. Starts, watches and ends the control daemon of one group.
+ * A group is the tenants that run on a card at the same time, through NVIDIA's MPS: their processes (clients) connect to an MPS
+ * server, which a control daemon starts. This module starts, watches and ends the control daemon of one group.
  *
  *  off --start--> starting --its server is active--> ready <--> hung
  *  starting --> failed

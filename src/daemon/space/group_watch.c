@@ -43,7 +43,10 @@ static void server_exited(struct mps_group *g, int pid)
 	mps_kill_to_restart(g);
 }
 
-/* Returns true if the line may explain a failed start. "rror" matches "error" and "Error"; "annot" matches "cannot" too. */
+/*
+ * Returns true if the line may explain a failed start. "rror" matches "error" and "Error"; "annot" matches "cannot" and
+ * "Cannot".
+ */
 static bool explains_failure(const char *text)
 {
 	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
@@ -134,8 +137,8 @@ static void status_done(void *data, int status, const char *text)
 	if (g->state != MPS_STARTING)
 		return;
 	/*
-	 * INITIALIZING and FAULT: not ready. A driver without get_server_status answers with another text; its server counts
-	 * as ready once it is listed.
+	 * In the states INITIALIZING and FAULT, the server is not ready. A driver without get_server_status answers with
+	 * another text; its server counts as ready once it is listed.
 	 */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
 		set_ready(g);
@@ -232,8 +235,8 @@ static void check_done(void *data, int status, const char *text)
 }
 
 /*
- * A server in state FAULT takes no new client before all its present clients have ended, which may never happen. Their work is
- * lost anyway, so starts a new control daemon.
+ * A server in state FAULT takes no new client before all its present clients have ended, which may never happen. The clients'
+ * work is lost anyway, so this function starts a new control daemon.
  */
 static void fault_done(void *data, int status, const char *text)
 {

@@ -1,6 +1,7 @@
 /*
  * A group is the tenants that run on a card at the same time, through an MPS server (group.h); other tenants are time-sliced.
- * Chooses a tenant's group, gives the environment that its processes need, and reports the server's faults. Main thread only.
+ * This module chooses a tenant's group, gives the environment that its processes need, and reports the server's faults. Main
+ * thread only.
  */
 #pragma once
 

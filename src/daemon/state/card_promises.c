@@ -131,7 +131,10 @@ static void update_guarantees(struct node *node, const struct card *card)
 	double most_pct = INFINITY;
 	size_t users = 0;
 	struct tenant *t;
-	/* node_promised() counts only the most that a pod needs at any one time. If out of memory, scale nothing. */
+	/*
+	 * Reduce guarantees only if the sum exceeds 100 % even without what pods never need at one time (node_promised()). If
+	 * out of memory, reduce none.
+	 */
 	if (sums && uids && node_promised(node, card, NULL).promised_cores_pct > 100) {
 		TAILQ_FOREACH(t, &node->tenants, link)
 			for (unsigned i = 0; i < t->terms.device_count; i++)

@@ -11,7 +11,7 @@ struct tenant;
 
 /*
  * Sums the promises except those to `except` (may be NULL). For a pod's containers that never run at the same time
- * (pod_stage.h), counts the most that the pod needs at any one time. Usage is as the tenants' processes report it.
+ * (pod_stage.h), counts the most that the pod needs at any one time. Sums of held memory are as the processes report it.
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);
@@ -27,8 +27,9 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
 /*
- * Sets the guarantees in force by user (promise_user_most_pct()), and gives them to the arbiters. Handles the event
- * tenants_changed (subsystem.h); until then, a new or changed tenant has its whole guarantee, and arbiters scale by tenant.
+ * If the guarantees on a card exceed 100 %, reduces them by user (promise_user_most_pct()). Gives the results to the arbiters.
+ * Handler of the event tenants_changed (subsystem.h): until it runs, a new or changed tenant has its whole guarantee, and the
+ * arbiters reduce the guarantees by tenant.
  */
 void node_update_guarantees(struct node *node);
 

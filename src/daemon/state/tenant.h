@@ -1,7 +1,8 @@
 /*
- * A tenant is a user of shares of GPUs: one or more processes with common terms (quota, share, ...) on each card, a shared
- * memory region, and a socket. A held tenant (`hold`) ends when it has neither a client that holds it (a holder) nor a live
- * process. A retired tenant ends when its last process ends. Any other tenant ends by tenant_remove(). Main thread only.
+ * A tenant is the unit to which allotd gives parts of GPUs. Its processes have common terms (quota, share, ...) on each card,
+ * a shared memory region, and a socket. A held tenant (`hold`) ends when it has neither a client that holds it (a holder) nor
+ * a live process. A retired tenant ends when its last process ends. Any other tenant ends by tenant_remove(). Main thread
+ * only.
  */
 #pragma once
 
@@ -210,7 +211,7 @@ int on_full_parse(const char *text, enum on_full *ret);
 
 /*
  * Makes the tenant's region, directory, socket and leases. The caller has checked the terms. Writes no state file
- * (tenant_state.h). A failure leaves nothing.
+ * (tenant_state.h). After a failure, nothing of the tenant is left.
  */
 int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 	       struct error *err);

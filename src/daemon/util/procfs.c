@@ -15,7 +15,6 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-/* Returns the number of bytes read, or -errno. */
 static int read_small(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);

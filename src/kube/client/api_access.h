@@ -1,6 +1,6 @@
 /*
- * The address of a Kubernetes API server, and this program's credentials for it, from a kubeconfig or from a pod's service
- * account. The files are read synchronously, so read them at start and not in an event loop.
+ * Reads the address of a Kubernetes API server, and this program's credentials for it, from a kubeconfig or from a pod's
+ * service account. The files are read synchronously, so read them at start and not in an event loop.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct kube_access {
 };
 
 /*
- * Reads the current context of a kubeconfig: a token or a client certificate, in the file or in files that it names. -errno: a
- * field is missing, invalid or not supported; the error names the field.
+ * Reads the current context of a kubeconfig: a token or a client certificate, in the file or in files that it names. Returns
+ * -errno if a field is missing, invalid or not supported; the error names the field.
  */
 int access_read_config(const char *path, struct kube_access *ret, struct error *err);
 

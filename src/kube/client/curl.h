@@ -1,6 +1,6 @@
 /*
- * libcurl, loaded when the first client starts: most daemons need no Kubernetes, and libcurl with its dependencies costs a
- * process more than 8 MiB. allotd also runs without libcurl. Thread safe after loading.
+ * Loads libcurl when the first client starts, not at program start: most daemons need no Kubernetes, and libcurl with its
+ * dependencies costs a process more than 8 MiB. allotd also runs without libcurl. Thread safe after loading.
  */
 #pragma once
 

@@ -144,7 +144,7 @@ static int load_curl(const struct curl **ret, struct error *err)
 {
 	static struct curl curl;
 	static bool is_ready;
-	/* libcurl built with OpenSSL or, if missing, with GnuTLS: a machine may have either. */
+	/* Load libcurl built with OpenSSL or, if that is missing, with GnuTLS: a machine may have either. */
 	int r = is_ready ? 0
 			 : symbols_load("libcurl.so.4", "libcurl-gnutls.so.4", rows,
 					sizeof(rows) / sizeof(rows[0]), &curl,

@@ -1,6 +1,6 @@
 /*
- * Kubernetes events, which `kubectl describe` shows beside an object's state. event_send() sends an event once, and only logs a
- * failure. Use from the client's thread only.
+ * Sends Kubernetes events, which `kubectl describe` shows beside an object's state. event_send() sends an event once, and only
+ * logs a failure. Use from the client's thread only.
  */
 #pragma once
 

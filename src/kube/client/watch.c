@@ -73,8 +73,8 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 }
 
 /*
- * Reports that the watch works again. is_worth: also resets the backoff. It is false for a watch that has only started, because
- * the server may end the watch at once.
+ * Reports that the watch works again. If is_worth, also resets the backoff. is_worth is false for a watch that has only
+ * started, because the server may end the watch at once.
  */
 static void succeed(struct kube_watch *w, bool is_worth)
 {

@@ -1,6 +1,6 @@
 /*
- * The opaque parameters that a DeviceClass or a ResourceClaim gives to the DRA driver gpu.allot.dev: a tenant's terms other
- * than memory and cores, which are capacities.
+ * Reads the opaque parameters that a DeviceClass or a ResourceClaim gives to the DRA driver gpu.allot.dev: a tenant's terms
+ * other than memory and cores, which are capacities.
  *
  *     apiVersion: gpu.allot.dev/v1
  *     kind: GpuTerms
@@ -33,5 +33,5 @@ struct dra_terms {
 	char group[PARSE_NAME_MAX]; /* "" if not given */
 };
 
-/* Sets the fields of *terms that the parameters have. -EINVAL: the error names the field and its valid values. */
+/* Sets the fields of *terms that the parameters have. On -EINVAL, the error names the field and its valid values. */
 int dra_terms_add(const json_t *parameters, struct dra_terms *terms, struct error *err);

@@ -1,6 +1,6 @@
 /*
- * A ResourceClaim (resource.k8s.io/v1) that the scheduler has allocated: the devices of this driver, each with its share and
- * terms. Thread safe.
+ * Reads a ResourceClaim (resource.k8s.io/v1) that the scheduler has allocated: the devices of this driver, each with its share
+ * and terms. Thread safe.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * The ResourceSlices (resource.k8s.io/v1) that describe a node's GPUs to schedulers. Thread safe.
+ * Makes the ResourceSlices (resource.k8s.io/v1) that describe a node's GPUs to schedulers. Thread safe.
  *
  * A GPU or MIG instance is one device, which several claims may share. Each device has its own pool and slice, because
  * kube-scheduler 1.34 compares a request only with a slice's first device (kubernetes/kubernetes#133705), and so that a change

@@ -307,7 +307,6 @@ double vcuda_cores_pct(const struct vcuda_request *request)
 	return (double)request->cores / request->cards;
 }
 
-/* Returns the limit, or the guarantee if that is higher. */
 double vcuda_limit_pct(const struct vcuda_request *request)
 {
 	double cores_pct = vcuda_cores_pct(request);

@@ -1,11 +1,11 @@
 /*
- * A container's request in gpu-manager's terms (github.com/tkestack/gpu-manager). Two resources
- * in the container's limits, whose names are settings:
+ * Reads a container's request in gpu-manager's terms (github.com/tkestack/gpu-manager). The request has two resources in the
+ * container's limits. Settings give the resources' names; these are the defaults:
  *
  *     tencent.com/vcuda-core: 30     hundredths of a GPU's time, up to 100, or a multiple of 100 for whole GPUs
  *     tencent.com/vcuda-memory: 20   units of 256 MiB
  *
- * Annotations of the pod:
+ * The request also has these annotations of the pod:
  *
  *     tencent.com/vcuda-core-limit: 50    the most percent of each GPU's time, if other tenants leave the GPU idle
  *     tencent.com/predicate-gpu-idx-0     the numbers of the GPUs, separated by commas, that gpu-manager's scheduler
@@ -57,8 +57,9 @@ struct vcuda_request {
 };
 
 /*
- * Reads what a container requests, and the GPUs that a scheduler chose. -ENODATA: neither resource is requested. -EINVAL or
- * -ERANGE: a value is invalid, and the error says what is valid; cores and units are set if they could be read, else 0.
+ * Reads what a container requests, and the GPUs that a scheduler chose. Returns -ENODATA if neither resource is requested.
+ * Returns -EINVAL or -ERANGE if a value is invalid: the error says what is valid, and cores and units are set if they could be
+ * read, else 0.
  */
 int vcuda_request_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		       struct vcuda_request *ret, struct error *err);

@@ -20,7 +20,7 @@ struct node_lock {
 	char pod[KUBE_NAME_MAX];
 };
 
-/* Parses the annotation's value. -EINVAL: the error names the invalid part. */
+/* Parses the annotation's value. On -EINVAL, the error names the invalid part. */
 int node_lock_parse(const char *text, struct node_lock *ret, struct error *err);
 void node_lock_format(const struct node_lock *lock, char text[NODE_LOCK_MAX]);
 

@@ -57,7 +57,7 @@ bool pod_is_sidecar(const struct kube_pod *pod, size_t container);
 /* Returns a container's limit of a resource, or NULL. `container` is an index. */
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource);
 
-/* Reads the bind time, in seconds since 1970. -ENODATA: none; -EINVAL: the error says why. */
+/* Reads the bind time, in seconds since 1970. Returns -ENODATA if there is none, or -EINVAL; the error then says why. */
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err);
 
 /* Returns the node that the pod is bound to, else the node that the scheduler chose; "" if there is neither. */

@@ -17,7 +17,7 @@
 
 /*
  * Reads HAMi's priority from a container's limit of `resource`, and sets *ret to the matching allot priority; 0 if there is no
- * limit. -EINVAL or -ERANGE: the error names the limit and its valid values.
+ * limit. On -EINVAL or -ERANGE, the error names the limit and its valid values.
  */
 int priority_read(const struct kube_pod *pod, size_t container, const char *resource, int *ret,
 		  struct error *err);

@@ -38,7 +38,7 @@ struct kube_live {
 };
 
 /*
- * Reads what the pod's annotations say about the container. -EINVAL or -ERANGE: the error names the annotation and what is
+ * Reads what the pod's annotations say about the container. On -EINVAL or -ERANGE, the error names the annotation and what is
  * valid. An unknown name in the domain allot.dev, or a name for a container that does not exist, is an error too, because the
  * user wanted to change something.
  */

@@ -1,5 +1,6 @@
 /*
- * Base64 (RFC 4648, section 4). kubeconfig files use it for certificates, and admission reviews for patches. Pure; thread safe.
+ * Encodes and decodes Base64 (RFC 4648, section 4). kubeconfig files use it for certificates, and admission reviews for
+ * patches. Pure; thread safe.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Kubernetes quantities in limits and quotas (kubernetes.io, "Quantity"): 3, 2k, 8Gi, 1e3, 1500m.
- * Only whole amounts are accepted, because GPUs and parts of them are whole. Pure; thread safe.
+ * Parses Kubernetes quantities in limits and quotas (kubernetes.io, "Quantity"): 3, 2k, 8Gi, 1e3, 1500m. Only whole amounts are
+ * accepted, because GPUs and parts of them are whole. Pure; thread safe.
  */
 #pragma once
 

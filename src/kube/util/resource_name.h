@@ -1,6 +1,6 @@
 /*
- * Names of resources that pods request, such as "nvidia.com/gpu" (kubernetes.io, "Extended
- * resources"). Pure; thread safe.
+ * Checks names of resources that pods request, such as "nvidia.com/gpu" (kubernetes.io, "Extended resources"). Pure; thread
+ * safe.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Times in annotations, in seconds since 1970. Pure: the machine's time zone is not used. Thread safe. */
+/* Parses and writes times in annotations, in seconds since 1970. Pure: the machine's time zone is not used. Thread safe. */
 #pragma once
 
 #include <stdint.h>

@@ -9,7 +9,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 
-/* Flags of arrays whose memory the program maps itself; that memory is charged by cuMemCreate. */
+/* With these flags the program itself maps memory into the array. The hook of cuMemCreate charges that memory. */
 #define HOLDS_NO_MEMORY (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)
 #define FALLBACK_ALIGNMENT (64 * KIB)
 

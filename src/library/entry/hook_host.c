@@ -1,6 +1,6 @@
 /*
- * Page-locked host memory takes no GPU memory. It has its own counter, and a tenant may have a quota for it. Managed memory
- * does not count as host memory: it is charged to the GPU in full.
+ * Page-locked host memory takes no GPU memory. The ledger counts it separately, and a tenant may have a quota for it. Managed
+ * memory does not count as host memory: it is charged to the GPU in full.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -9,8 +9,8 @@
 #define HOST_PAGE 4096ULL
 
 /*
- * Returns what to charge for page-locked memory. It is recorded like device memory: addresses are unique, and the memory ends
- * with its context.
+ * Returns what to charge for page-locked memory. The memory is recorded like device memory: its addresses are unique, and it
+ * ends with its context.
  */
 static struct holding charge_of(uint64_t bytes)
 {

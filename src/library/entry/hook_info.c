@@ -1,4 +1,4 @@
-/* Answers to questions about GPU memory: the quota appears as the size of the GPU. */
+/* Hooks of calls that ask for a GPU's memory. They report the tenant's quota as the size of the GPU. */
 #include "library/entry/hooks.h"
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"

@@ -123,8 +123,8 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
 }
 
 /*
- * The driver chooses the padding of rows. So this reserves for rows padded to PITCH, as on every known GPU, and corrects the
- * charge afterwards. Reserving for the width alone would be too little for narrow rows, by a factor of hundreds.
+ * The driver chooses the padding of rows. So this function reserves memory for rows padded to PITCH, as on every known GPU, and
+ * corrects the charge afterwards. Reserving for the width alone would be too little for narrow rows, by a factor of hundreds.
  */
 static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
 			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
@@ -187,7 +187,10 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/* Returns the chunk of `ptr` if it has suballocations and is in the leaf (suballoc.h) that was read last, otherwise NULL. */
+/*
+ * Returns the chunk that contains `ptr`, if the chunk has suballocations and is in the leaf (suballoc.h) that was read last.
+ * Otherwise NULL.
+ */
 static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
 	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);
@@ -227,8 +230,8 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 	if (chunk)
 		return give_back_suballoc(chunk, ptr, release(ptr, stream));
 	/*
-	 * Memory that can be moved off the GPU is freed when all work is done, not in stream order. The driver does the same
-	 * with memory of cuMemAlloc.
+	 * Memory that can be moved off the GPU is freed once all work has ended, not in stream order. The driver frees memory
+	 * of cuMemAlloc in the same way.
 	 */
 	if (swap_is_on() && swap_backing_find(ptr, &backing))
 		return free_any(real.cuMemFree_v2, ptr);

@@ -1,6 +1,7 @@
 /*
- * Peer access: the driver keeps it as a property of two contexts, for memory of cuMemAlloc. For memory that can be moved off
- * the GPU (swap_backing.h), the library sets the access of each address range, now and whenever the range is mapped again.
+ * For memory of cuMemAlloc, the driver keeps peer access as a property of two contexts. Memory that can be moved off the GPU
+ * (swap_backing.h) has access rights per address range. The library sets these rights when peer access changes, and whenever
+ * the range is mapped again.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"

@@ -18,8 +18,8 @@
 #define MAX_POOLS 1024
 
 /*
- * The pools that the program created or imported, or from which it allocated. They are not in ptrmap.h, because this list is
- * read 50 times a second, and ptrmap.h may have 100,000 other entries.
+ * The pools that the program created or imported, or from which it allocated. They have a list of their own, which is read 50
+ * times a second. The map of all holdings (ptrmap.h) may have 100,000 other entries.
  */
 struct known_pool {
 	CUmemoryPool handle;
@@ -29,7 +29,7 @@ struct known_pool {
 	uint64_t key;     /* identifies the pool in other processes; 0 if not shared */
 	uint64_t imports; /* bytes that this process has imported from the pool */
 	bool is_made;     /* the program created the pool, and may destroy it */
-	/* a pool of another process, for which that process is charged; the driver states no sizes for it */
+	/* a pool of another process, which is charged for it; the driver does not state this pool's sizes */
 	bool is_imported;
 	/* destroyed by the program, but kept until everything allocated from the pool is freed */
 	bool is_destroy_deferred;
@@ -48,9 +48,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Updates the charge of a pool (reserved_update_charge()). The caller holds locks.pool, as for reserve_growth() and for all
- * functions from here to trim_locked(). The reserved bytes before and after a driver call show what the call took, so two such
- * calls must not overlap.
+ * Updates the charge of a pool (reserved_update_charge()). Callers hold locks.pool, here and for reserve_growth() and all
+ * functions down to trim_locked(). The reserved bytes before and after a driver call show what the call took, so two such calls
+ * must not overlap.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -95,8 +95,8 @@ static void shrink(struct known_pool *p)
 }
 
 /*
- * Call after the driver has destroyed the pool: gives its charge back. Processes that imported its memory are charged from then
- * on.
+ * Call after the driver has destroyed the pool: gives its charge back. From then on, processes that imported the pool's memory
+ * are charged.
  */
 static void forget(struct known_pool *p)
 {
@@ -125,7 +125,7 @@ static void defer_destroy(struct known_pool *p)
 	shrink(p);
 }
 
-/* If the pool is destroyed, the last entry of `pools` moves to its place. */
+/* If this destroys the pool, the last entry of `pools` moves to the place of *p. */
 static void try_deferred_destroy(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
@@ -231,7 +231,7 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 						     : call(r, ptr, bytes);
 		return true;
 	}
-	/* alloc_async() may still allocate after a default pool has failed, so that failure is not counted as a denial. */
+	/* alloc_async() may still allocate after a default pool has failed, so that failure does not count as a refusal. */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
 	/* The GPU's free memory may be kept for another tenant. Even then, the pool can use memory that it already reserved. */

@@ -25,7 +25,7 @@ void vmm_add_reference(uint64_t number, int by)
 	struct holding h;
 
 	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h))
-		return; /* this process does not know the memory */
+		return; /* This process has no record of the memory. */
 	h.related += (uint64_t)(int64_t)by;
 	if (h.related == 0) {
 		ptrmap_remove(HOLDING_PHYSICAL, number, &h);

@@ -13,7 +13,7 @@
  */
 void captures_begin(void);
 CUresult captures_began(CUstream stream, CUresult result);
-/* Call after cuStreamEndCapture returned `result`. */
+/* Call after cuStreamEndCapture, with its result. */
 void captures_end_called(CUstream stream, CUresult result);
 /* Call after the stream or the context was destroyed, which ends captures in it. */
 void captures_stream_gone(CUstream stream);

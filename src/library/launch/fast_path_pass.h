@@ -18,7 +18,7 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
 	struct inflight_stream *s = inflight_place(inflight_hash((CUstream)key, 0));
 
-	/* keeps the compiler from computing each field's address from the hash */
+	/* keeps the compiler from computing each field's address anew from the hash */
 	__asm__("" : "+r"(s));
 	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
 		return NULL;

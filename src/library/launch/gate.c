@@ -73,8 +73,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 }
 
 /*
- * Records under which state of the lease the work passed. The work's length is predicted under LEASE_GO, and for a tenant that
- * runs at the same time as others. Such a tenant pays the length in tokens.
+ * Records under which state of the lease the work passed. The work's length is predicted under LEASE_GO, and under LEASE_PACED
+ * if the tenant runs at the same time as others. Such a tenant pays the length in tokens.
  */
 static void record_pass(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
@@ -315,7 +315,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&process_state.captures, memory_order_relaxed)) &&
 	    inflight_is_capturing(work))
-		/* A captured call runs nothing now. Its graph passes the gate when it is launched. */
+		/* A captured call runs nothing now. The captured graph passes the gate when it is launched. */
 		return;
 	pass->stream = inflight_stream_of(work);
 	pass->index = pass->stream ? pass->stream->device : process_current_index();

@@ -13,10 +13,10 @@
  *
  *   the lease (STOP, CLOSING)   The daemon gives each lease to the next tenant, whether or not tenants make progress. If the
  *                               daemon is gone, the wait ends at once, and only the tenant's cap on GPU time still applies.
- *   the process's turn (GO)     A turn ends when its process is idle, or after some time (policy/lease/turns.h). Without a
- *                               daemon, as for the lease.
- *   tokens (PACED, pace.h)      The daemon grants tokens in each period, even to a tenant that owes some. Without a daemon,
- *                               as for the lease.
+ *   the process's turn (GO)     A turn ends when its process is idle, or after some time (policy/lease/turns.h). If the daemon
+ *                               is gone, the wait ends at once.
+ *   tokens (PACED, pace.h)      The daemon grants tokens in each period, even to a tenant that owes some. If the daemon is
+ *                               gone, the wait ends at once.
  *   in-flight work              The wait lasts at most 4 times the predicted length of the work, but at least 10 ms and at
  *                               most 100 ms. Time for which the process was stopped does not count. Then calls pass without
  *                               this wait until some work ends, while less than STALL_DEPTH_NS (gate.c) is in flight.

@@ -180,7 +180,7 @@ static void count_use(int index, bool is_busy, int64_t inflight_ns, uint64_t now
 	atomic_store_explicit(&d->launches, inflight_launches(index), memory_order_relaxed);
 }
 
-/* is_busy is what the poll showed at now_ns. */
+/* is_busy: the poll at now_ns found work in flight. */
 static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	WITH_LOCK(&locks.report);

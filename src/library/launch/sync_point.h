@@ -1,8 +1,8 @@
 /*
- * A sync point is a wait after which nothing that the process launched on a device is in flight, as at the end of a training
- * step. The daemon ends a turn there if it can (policy/lease/rules/steps.h), because there the program has no launches queued
- * ahead of the GPU. If a turn ends elsewhere, the program loses that lead, and must build it up again in its next turn. Sync
- * points are counted in the report, and ring the doorbell if the daemon asks for that.
+ * A sync point is a wait after which none of the process's work on a device is in flight, as at the end of a training step. The
+ * daemon ends a turn there if it can (policy/lease/rules/steps.h), because there the program has no launches queued ahead of
+ * the GPU. If a turn ends elsewhere, the program loses that lead, and must build it up again in its next turn. Sync points are
+ * counted in the report, and ring the doorbell if the daemon asks for that.
  *
  * The time from a sync point to the next launch is counted too. During that time the GPU is idle. A program that computes
  * between its steps leaves such time to others; a loop that only launches and waits does not (policy/lease/sliced.c).

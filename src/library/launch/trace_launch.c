@@ -10,7 +10,10 @@
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/* The device is that of the stream's record, which the fast path found at the first place for the stream's hash. */
+/*
+ * Defines the function that calls the driver and records the launch. The stream's record names the device. The record is at the
+ * first place for the stream's hash, because the fast path looks only there.
+ */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \

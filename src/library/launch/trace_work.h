@@ -1,6 +1,6 @@
 /*
- * Trace records of GPU work, and the names of functions. The launching thread asks the driver for a function's name when the
- * function is first seen, because later the function may be gone.
+ * Writes trace records of GPU work, and records the names of functions. The launching thread asks the driver for a function's
+ * name when the function is first seen, because later the function may be gone.
  */
 #pragma once
 
@@ -46,7 +46,10 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 		return false;
 	struct trace_ring *ring = atomic_load_explicit(&sink->ring, memory_order_relaxed);
 	uint32_t id = atomic_load_explicit(&sink->owner_id, memory_order_relaxed);
-	/* A new thread may reuse the thread pointer of an ended owner, and so enter as the owner. Its id tells them apart. */
+	/*
+	 * A new thread may have the thread pointer of an owner that has ended, and so enter as the owner. But the two threads'
+	 * ids differ.
+	 */
 	if (unlikely(!id || trace_thread.id != id)) {
 		biased_leave(&sink->numbering, BIASED_OWN);
 		return false;

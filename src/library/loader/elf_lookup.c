@@ -143,7 +143,7 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 }
 
 struct search {
-	/* what to find: the object with this SONAME; if NULL, the symbol below */
+	/* the SONAME of the object to find; NULL to find the symbol below instead */
 	const char *soname;
 	/* the symbol to find; not in the object that contains `self` */
 	const char *symbol;

@@ -1,7 +1,7 @@
 /*
  * The fast path: how a launch under LEASE_FREE passes without running the whole gate.
  *
- * Between two launches the driver's code evicts the library's data from the first-level caches, so the number of cache lines
+ * Between two launches the driver's code evicts the library's data from the first-level caches. So the number of cache lines
  * that a launch touches decides its cost. The fast path touches three lines of data (struct fast_path, the first line of the
  * stream's record, the lease word), and only the wrapper's code.
  *

@@ -1,7 +1,8 @@
 /*
- * The driver's answers to cuGetProcAddress for the names that allot knows (driver_decisions.h, driver_versions.h), and which of
- * these names are not hooked. A runtime asks for some 500 names, and this table is faster than the driver. driver_versions.h
- * says where the answers come from; tests/gpu/run --only answers compares them with a driver's.
+ * A table of the driver's answers to cuGetProcAddress for the names that allot knows (driver_decisions.h, driver_versions.h).
+ * It also has the addresses of the functions that are not hooked. A runtime asks for some 500 names, and this table is faster
+ * than the driver. driver_versions.h says where the answers come from; tests/gpu/run --only answers compares them with a
+ * driver's.
  *
  * Thread safe; allocates nothing.
  */
@@ -28,7 +29,7 @@ bool known_is_hooked(uint64_t hash);
 SYS_DATA void *known_passed[];
 
 enum known_answer {
-	/* only the driver can tell */
+	/* the table has no answer, so ask the driver */
 	KNOWN_NOT,
 	KNOWN_FOUND,  /* *ret_function is the hook, or the driver's function if there is no hook */
 	KNOWN_TOO_NEW /* the driver has the name, but only in CUDA versions above `version` */

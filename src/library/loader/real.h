@@ -1,6 +1,6 @@
 /*
- * The real driver: one typed slot per function, found in the libcuda and libnvidia-ml that the program loaded. Also finds the
- * hook for a driver function's address.
+ * The real driver's functions, one typed slot each. They are found in the libcuda and libnvidia-ml that the program loaded.
+ * This part also finds the hook for a driver function's address.
  *
  * The driver itself decides which version and per-thread-stream form a lookup means; known.h has the same answers in a table.
  * Thread safe. Slots change only when the program loads the driver again.

@@ -4,7 +4,7 @@
  * cases the log names it.
  *
  * For a hidden function, cuGetProcAddress answers "not found". dlsym must return an address, because its caller has seen that
- * the symbol exists, so it returns a stand-in that answers CUDA_ERROR_NOT_FOUND.
+ * the symbol exists. So dlsym returns a stand-in function, which returns CUDA_ERROR_NOT_FOUND.
  *
  * Thread safe. Without a tenant no function is hidden.
  */

@@ -1,8 +1,8 @@
 /*
- * Decides which process of a tenant is charged for memory that several of its processes hold. The report has a table of such
- * memory (region_report.export). Its keys, such as a hash of a legacy IPC handle, are known to all these processes. The owner
- * of an entry is the slot that is charged. When the owner frees the memory or dies, another process that holds it becomes the
- * owner. So each process that holds the memory calls exports_claim() periodically.
+ * Decides which process of a tenant is charged for memory that several of the tenant's processes hold. The report has a table
+ * of such memory (region_report.export). Its keys, such as a hash of a legacy IPC handle, are known to all these processes. The
+ * owner of an entry is the slot that is charged. When the owner frees the memory or dies, another process that holds it becomes
+ * the owner. So each process that holds the memory calls exports_claim() periodically.
  *
  * All processes of the tenant write the table; the daemon does not read it. If the table is full or corrupt, several processes
  * may be charged for the same memory. Thread safe.

@@ -12,8 +12,9 @@
 #define FD_TAG_PAGE (2ULL << 20)
 
 struct fd_tag {
-	uint64_t key;   /* never 0 */
-	uint64_t pages; /* of FD_TAG_PAGE bytes; 0 for a pool or a multicast object */
+	uint64_t key; /* never 0 */
+	/* number of pages of FD_TAG_PAGE bytes; 0 for a pool or a multicast object */
+	uint64_t pages;
 };
 
 /* Returns a random key. */

@@ -13,7 +13,7 @@
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 struct tally {
-	/* unslotted_bytes, and the used_bytes, unnamed_bytes and fresh_bytes of all slots */
+	/* sum of unslotted_bytes and of all slots' used_bytes, unnamed_bytes and fresh_bytes */
 	uint64_t used;
 	uint64_t tentative; /* tentative_bytes of the other slots */
 	bool lower_asks;    /* a slot before this process's has tentative bytes */
@@ -31,7 +31,7 @@ static struct tally tally(int index)
 	struct region_report *report = atomic_load(&process_state.report);
 	const struct region_slot *own = atomic_load(&process_state.slot);
 	uint32_t count = slot_count(control);
-	/* A lost daemon's unnamed_bytes and fresh_bytes may be of memory that was freed since. */
+	/* While the daemon is lost, unnamed_bytes and fresh_bytes may count memory that was freed since. */
 	bool is_measured = !atomic_load_explicit(&process_state.daemon_lost, memory_order_relaxed);
 	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
 	bool past_own = false;
@@ -60,8 +60,8 @@ static struct tally tally(int index)
 }
 
 /*
- * Call after used_bytes rose and before the driver call. So all memory that NVML shows is in used_bytes, or in the peak since
- * the daemon's last query. The caller holds locks.ledger.
+ * Call after used_bytes rose and before the driver call. So used_bytes, or its peak since the daemon's last query, includes all
+ * memory that NVML shows. The caller holds locks.ledger.
  */
 static void raise_peaks(struct region_slot_device *d)
 {

@@ -12,7 +12,7 @@
  * The cost of a removal depends on how many cache lines must be loaded. A program may hold 100,000 allocations of whole 2 MiB
  * pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of the
  * holding (ptrmap.h) that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller
- * memory.)
+ * allocations.)
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
@@ -48,7 +48,8 @@ union steps {
 
 struct shard {
 	_Alignas(64) struct sys_lock lock;
-	struct table chunks; /* by chunk_of(); a chunk's holdings have the same device and owner */
+	/* entries of chunks, by chunk_of(); a chunk's holdings have the same device and owner */
+	struct table chunks;
 	struct table singles;
 	union steps *spare, *slabs;
 };

@@ -14,7 +14,8 @@
 #define ANSWER_PATIENCE_NS (1 * NS_PER_S)
 
 /*
- * `want` is where the request was written in the report. A new daemon brings a new report, in which the request is made again.
+ * `want` is the request's place in the report. A new daemon brings a new report, and the request is then made again in that
+ * report.
  */
 struct request {
 	struct region_want *want;
@@ -117,7 +118,10 @@ bool reserve_wait(int index, uint64_t bytes, struct reserve_wait *wait)
 		return false;
 	if (!wait->since_ns)
 		wait->since_ns = sys_now_ns();
-	/* Only the helper thread finds a restarted daemon, and no context may have started that thread yet. */
+	/*
+	 * Only the helper thread finds a restarted daemon. The first context starts that thread, but there may be no context
+	 * yet.
+	 */
 	helper_start();
 	uint64_t begin = trace_begin();
 	WITH_LOCK(&locks.memory_request[index]);

@@ -13,7 +13,7 @@
 
 struct entry {
 	struct shared s;
-	uint32_t again;  /* imports after the first */
+	uint32_t again;  /* how often the memory was imported after the first import */
 	bool is_charged; /* this process is charged */
 };
 

@@ -29,7 +29,7 @@ struct shared {
 	int index;         /* device index */
 	uint64_t id;       /* address, number or handle, as the kind says */
 	uint64_t key;      /* identifies the memory in every process (exports.h) */
-	uint64_t bytes;    /* of an import: what to charge if this process is the owner */
+	uint64_t bytes;    /* an import's bytes, to charge if this process becomes the owner */
 	CUcontext context; /* the context with which the memory ends, or NULL */
 };
 

@@ -107,8 +107,8 @@ void suballoc_failed(int device, enum suballoc_charge charge)
 	enum biased_hold hold = biased_enter(cache_lock());
 	bool is_kept = keep_spare(hold, device, charge);
 	/*
-	 * If another thread ends the device's last chunk now, either this thread sees that, or the other thread sees the spare.
-	 * So one of the two threads gives the spare back.
+	 * If another thread ends the device's last chunk now, either this thread sees that the chunk has ended, or the other
+	 * thread sees the spare. So one of the two threads gives the spare back.
 	 */
 	if (hold == BIASED_SHARED)
 		atomic_thread_fence(memory_order_seq_cst);

@@ -16,7 +16,7 @@
 
 enum swap_pass {
 	SWAP_PASSED, /* inside the hold; call swap_leave() afterwards */
-	/* only from swap_try_enter(): call swap_wait(), then try again */
+	/* returned only by swap_try_enter(): call swap_wait(), then try again */
 	SWAP_HOLD_CLOSED,
 	/* the GPU has no room for the memory that was moved off it: fail with CUDA_ERROR_OUT_OF_MEMORY */
 	SWAP_NO_ROOM,

@@ -22,7 +22,7 @@
 
 struct swap_room {
 	int device;
-	uint64_t bytes; /* that the call waits for; 0 if none yet */
+	uint64_t bytes; /* bytes that the call waits for; 0 if none yet */
 	uint64_t since_ns;
 	uint64_t trace_begin; /* ticks; 0 if not traced */
 	bool had_room;        /* at the driver's last refusal, the GPU had enough room */

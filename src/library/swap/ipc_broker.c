@@ -62,7 +62,9 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 
 	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	/* First keep the memory on the GPU: a process that opens the handle gets the memory that is behind the address now. */
+	/*
+	 * Keep the memory on the GPU from now on: a process that opens the handle gets the memory that is at the address now.
+	 */
 	swap_backing_keep(b->base);
 	if (!b->key)
 		result = export_to_daemon(b, handle.key, &error);

@@ -21,8 +21,8 @@
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
- * The swap thread's pause after it has page-locked a chunk while the program works, as a multiple of the time that the locking
- * took. AHEAD_PAUSES applies before a move is ordered, LEAVING_PAUSES during a move.
+ * After the swap thread has page-locked a chunk while the program works, it pauses this many times as long as the locking took.
+ * AHEAD_PAUSES applies before a move is ordered, LEAVING_PAUSES during a move.
  */
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
@@ -121,7 +121,7 @@ static void report_out_bytes(bool is_all)
 
 /*
  * Returns the swap word to obey: 0 (SWAP_ORDER_IN) while the daemon is lost, because nothing else would bring the memory back.
- * own.word becomes 0 too, so a new daemon's order is obeyed even if it has the value of the earlier daemon's last order.
+ * own.word becomes 0 too. So the process obeys a new daemon's order even if that order equals the earlier daemon's last one.
  */
 static uint32_t effective_order(uint32_t word)
 {
@@ -226,8 +226,8 @@ static bool move_out(void)
 	}
 	copied_ns = sys_now_ns() - begin_ns;
 	/*
-	 * Report out_bytes first: other tenants take the memory as soon as it is free. Otherwise the bytes of both tenants
-	 * would count as on the GPU for a moment.
+	 * Report out_bytes before freeing: other tenants take the memory as soon as it is free. Otherwise the bytes of both
+	 * tenants would count as on the GPU for a moment.
 	 */
 	report_out_bytes(true);
 	/* Memory that cannot be removed stays on the GPU, unchanged. */
@@ -334,7 +334,7 @@ static bool move_in(void)
 
 	if (!has_room())
 		return false;
-	/* Report out_bytes first: memory on the GPU that is reported as out would be counted twice. */
+	/* Report out_bytes before allocating: memory on the GPU that is reported as out would be counted twice. */
 	report_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_movable(b) || b->is_resident)

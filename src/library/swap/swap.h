@@ -10,9 +10,9 @@
  * So pointers, graphs and streams stay valid. Memory is freed only after everything is copied, and the arena's copy is kept
  * until everything is back. So if a move fails, the data is where it was before.
  *
- * A move is given up, and counted in swap_failed, if it cannot copy, or cannot begin within two seconds (a capture, work that
- * does not end, a call that does not return). A return that finds no room keeps trying; after ten seconds the waiting calls
- * fail with out of memory. Without a daemon, memory returns as soon as the GPU has room.
+ * A move is given up, and counted in swap_failed, if copying fails or the move cannot begin within two seconds. A capture, work
+ * that does not end, or a call that does not return can delay the begin. A return that finds no room keeps trying; after ten
+ * seconds the waiting calls fail with out of memory. Without a daemon, memory returns as soon as the GPU has room.
  *
  * These stay on the GPU: allocations below 2 MiB, arrays, pools, managed memory, modules, contexts, memory that the program
  * allocates by the virtual memory API, memory shared with other processes, and memory for which the arena had no room.

@@ -19,7 +19,7 @@ static struct {
 	/* numbers of the chunks that this process owns, in the order in which they are filled */
 	uint16_t own[REGION_ARENA_CHUNKS];
 	_Atomic uint32_t owned;
-	/* For the swap thread: how many of own[] are mapped and page-locked; locked <= mapped. */
+	/* For the swap thread: how many chunks of own[] are mapped, and how many of these are page-locked. */
 	uint32_t mapped, locked;
 } arena;
 

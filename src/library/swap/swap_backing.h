@@ -21,7 +21,7 @@ struct backing {
 	uint64_t asked; /* bytes that the program requested; at most `bytes` */
 	CUcontext owner;
 	CUdevice device;
-	int index;                           /* in the tenant's list of devices */
+	int index;                           /* index of the device in the tenant's list */
 	CUmemGenericAllocationHandle handle; /* valid while the memory is on the GPU */
 	bool is_resident;
 	/* stays on the GPU, because other processes or devices may access the memory */
@@ -30,7 +30,8 @@ struct backing {
 	/* the driver's id of the first memory at `base`; never reused */
 	unsigned long long buffer_id;
 	bool is_exportable; /* the driver can export the memory as a descriptor */
-	uint64_t key;       /* by which other processes open the memory (ipc_broker.h), or 0 */
+	/* key by which other processes open the memory (ipc_broker.h); 0 if there is none */
+	uint64_t key;
 };
 
 /*
@@ -63,7 +64,7 @@ void swap_backing_context_gone(CUcontext context);
 
 /* Sums over one device's backings. With a negative index: over the backings of all devices. */
 struct backing_figures {
-	uint64_t movable_bytes; /* on the GPU or moved off */
+	uint64_t movable_bytes; /* sum of movable backings, on the GPU or moved off */
 	uint64_t out_bytes;     /* the part of movable_bytes that is moved off */
 	/* bytes of backings that must stay on the GPU (is_kept); not in movable_bytes */
 	uint64_t kept_bytes;

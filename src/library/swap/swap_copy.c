@@ -13,7 +13,7 @@ struct lane {
 	int index; /* device index */
 	CUcontext context;
 	CUstream stream;
-	uint32_t at;         /* where swap_backing_next() continues */
+	uint32_t at;         /* the index at which swap_backing_next() continues */
 	struct backing *now; /* the backing being copied; NULL if none */
 	uint64_t done;       /* bytes of `now` already copied */
 	bool has_ended;
@@ -65,7 +65,7 @@ static bool find_next(struct lane *lane)
 	return lane->now;
 }
 
-/* Copies on to the end of the backing, or to the end of the arena's chunk, whichever comes first. */
+/* Copies the next contiguous piece: up to the end of the backing or of the arena's chunk, whichever comes first. */
 static CUresult copy_contiguous(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	const struct backing *b = lane->now;

@@ -25,7 +25,7 @@ bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner);
 /* Writes the devices that may access the context's memory, except the context's own device. Returns how many. */
 size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX]);
 
-/* Returns a number that increases when a device gains or loses access. */
+/* Returns a counter that increases when a device gains or loses access. */
 uint32_t swap_peers_generation(void);
 
 /* Call after a context has ended: drops its records. */

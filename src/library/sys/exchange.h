@@ -1,6 +1,6 @@
 /*
- * One request and its reply on the tenant's socket, with file descriptors. Callers block signals meanwhile: a call on a socket
- * with a timeout is never restarted, so a profiler's timer would interrupt every exchange. Thread safe.
+ * Sends one request on the tenant's socket and receives the reply, with file descriptors. Callers block signals meanwhile: a
+ * call on a socket with a timeout is never restarted, so a profiler's timer would interrupt every exchange. Thread safe.
  */
 #pragma once
 

@@ -21,8 +21,8 @@ static _Atomic uint32_t order;
 static uint64_t tried_ns;
 
 /*
- * Where the ring of each trace is mapped, and pages of zeros between two traces. A thread that is still recording when a trace
- * ends writes into those zeros, or into the next ring, whose reader ignores the entry.
+ * The address at which each trace's ring is mapped; between two traces, pages of zeros are mapped there. A thread that is still
+ * recording when a trace ends writes into those zeros, or into the next ring, whose reader ignores the entry.
  */
 static struct trace_ring *place;
 
@@ -113,7 +113,7 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/* `word` is region_control.trace. The caller holds locks.trace_poll. */
+/* `word` is the value of region_control.trace. The caller holds locks.trace_poll. */
 static void apply_order(uint32_t word)
 {
 	int error = 0;

@@ -89,7 +89,7 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 		return;
 	atomic_store(&trace_sink.owner_id, trace_thread.id);
 	/*
-	 * trace_code_unloads() may have cleared owner_id just before this store. It changes trace_seen_now() before that, so
+	 * trace_code_unloads() may have cleared owner_id just before this store. But it first changes trace_seen_now(), so
 	 * compare again.
 	 */
 	if (when != trace_seen_now())

@@ -25,7 +25,7 @@ struct gang {
 
 struct gang_board {
 	struct gang *gang[GANG_MAX];
-	int count; /* highest number in use, plus 1 */
+	int count; /* 1 + the highest gang number in use */
 };
 
 #define BIT(device) (UINT64_C(1) << (device))
@@ -239,8 +239,8 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 }
 
 /*
- * Moves the turn's predicted end to an earlier time if less work is in flight than predicted. Otherwise a rank that finished
- * early would begin its next step before the turn's end.
+ * Moves the turn's predicted end to an earlier time if the work in flight will end sooner than predicted. Otherwise a rank that
+ * finished early would begin its next step before the turn's end.
  */
 static void advance_end(struct gang *g, uint64_t now_ns)
 {
@@ -268,7 +268,10 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* A gang may hold a lease from before it was a gang, or from need (arbiter.h: Need). Such a lease starts its turn. */
+	/*
+	 * The gang may hold a lease from before it became a gang, or because of need (arbiter.h: Need). Such a lease starts the
+	 * gang's turn.
+	 */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;

@@ -79,10 +79,10 @@ struct gang_command {
 
 /* A device's report on a tenant. */
 struct gang_report {
-	/* is active on the device (arbiter.h), and the device's arbiter is in ARBITER_LEASES */
+	/* the tenant is active on the device (arbiter.h), whose arbiter is in mode ARBITER_LEASES */
 	bool is_present;
 	bool wants;
-	uint64_t idle_ns; /* since its latest demand */
+	uint64_t idle_ns; /* time since the tenant's latest demand */
 	bool waits;       /* a thread is held at the gate */
 	bool is_due;      /* would get the lease now if it were no gang */
 	bool holds;       /* has the lease */

@@ -126,13 +126,13 @@ static void count_shares(struct arbiter *a)
 static void activate(struct arbiter *a, struct tenant *t)
 {
 	/*
-	 * The tenant was absent until now, and `active` is still false. So charge_fill_tokens() applies the rule for absent
-	 * tenants.
+	 * Fill the tokens before `active` is set: the tenant was absent until now, so charge_fill_tokens() must apply the rule
+	 * for absent tenants.
 	 */
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
 	t->active = true;
-	/* In free run, its state must now be set again. */
+	/* In free run, the tenant's state must now be set again. */
 	a->shares_changed |= t->state == LEASE_STOP;
 	t->active_index = a->active_count;
 	t->present_at = t->active_since = a->clock;
@@ -157,7 +157,9 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t)
 	t->reported_ns = 0;
 }
 
-/* Limits the tokens to a lease's worth. A tenant that is new, or was not capped before, must not begin with a full bucket. */
+/*
+ * Limits the tokens to those for one lease. A tenant that is new, or was not capped before, must not begin with a full bucket.
+ */
 static void limit_tokens(struct arbiter *a, struct tenant *t)
 {
 	double most = charge_tokens_kept(a, t);
@@ -561,8 +563,8 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 
 	if (lease_any_drain(a)) {
 		/*
-		 * If a tenant holds the lease or runs in slices, both the poll that decide() asked for and the drain's poll are
-		 * needed, so the earlier poll comes next. Otherwise nothing but the drain is awaited.
+		 * If a tenant holds the lease or runs in slices, the earlier of two polls comes next: the one that decide()
+		 * asked for, and the drain's. Otherwise nothing but the drain is awaited.
 		 */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);

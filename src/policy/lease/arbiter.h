@@ -117,9 +117,9 @@ struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; retur
 /* Returns an index, valid until the tenant's removal; -ENOSPC if no index is free; -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
 /*
- * Says whose a new tenant is; call it once, after arbiter_add(). If removed tenants of the same owner had more than their
+ * Sets the owner of a new tenant; call it once, after arbiter_add(). If removed tenants of the same owner had more than their
  * share, the new tenant waits until its share has paid for the excess. Otherwise a program could get a new turn at once by
- * making its tenant anew. 0: nobody's, as without this call.
+ * making its tenant anew. Owner 0 means no owner, as without this call.
  */
 void arbiter_set_owner(struct arbiter *arbiter, int tenant, uint64_t owner);
 /* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */

@@ -32,8 +32,8 @@
 #define NONE (-1)
 
 /*
- * A tenant without demand or work for longer than this has nothing to do. In a shorter pause, its thread may still be on its
- * way to the closed gate, because in a short slice the thread does not get far ahead of the GPU.
+ * A tenant without demand or work for longer than this counts as having nothing to do. In a shorter pause, its thread may just
+ * not have reached the closed gate yet: in a short slice the thread does not get far ahead of the GPU.
  */
 #define ARBITER_PAUSE_NS 2000000
 
@@ -73,7 +73,7 @@ struct group_part {
 	bool is_present; /* had work or demand within free_after_ns, and is not paused */
 	uint64_t last_present_at;
 	bool was_running; /* had work at the last arbiter_step() */
-	/* when its last process was stopped; the present time if some process is not stopped */
+	/* when all its processes had been stopped; the present time while some process is not stopped */
 	uint64_t stopped_at;
 	/* limit for the busy time in the next report: the wall time so far, less the busy time accepted so far */
 	double wall_ns;
@@ -107,7 +107,7 @@ struct tenant {
 
 	/* set by the caller: */
 	struct arbiter_observation seen;
-	/* `seen` holds an earlier observation, so the counters of the next one can be compared with it */
+	/* `seen` holds an earlier observation, with which the counters of the next observation can be compared */
 	bool counters_known;
 	bool seen_since_close; /* was observed after its processes could read CLOSING */
 	bool launched;         /* launched work since the last arbiter_step() */
@@ -140,7 +140,7 @@ struct tenant {
 	double credit_ns; /* ARBITER_SLICED: GPU time still due; negative: had more than its due */
 	struct step_account step;
 	bool comes_first; /* ARBITER_SLICED: lower priorities are held for this tenant */
-	/* if it began while others ran: estimated time at which the hardware begins to serve it */
+	/* if the tenant began work while others ran: estimated time at which the hardware begins to serve the tenant */
 	uint64_t served_from;
 	/* charged_ns when served_from was last set; served_from is set again only after a further time slice was charged */
 	double charged_at_wait_ns;
@@ -201,7 +201,7 @@ struct tenant {
  */
 struct debt {
 	uint64_t owner;
-	uint64_t turn_until, cap_until; /* on arbiter.clock */
+	uint64_t turn_until, cap_until; /* times of arbiter.clock */
 };
 #define DEBTS_MAX 64
 
@@ -362,8 +362,8 @@ void order_mark_candidates(struct arbiter *a);
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
  * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. If starts
- * were compared instead, a tenant with a large share would wait, after idleness, for a quantum of every small tenant whose
- * virtual time is slightly lower.
+ * were compared, a large tenant that returns from idleness would wait for a quantum of every small tenant with slightly less
+ * virtual time.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
 /*
@@ -503,8 +503,8 @@ void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,
 /* Call when the holder's turn is over. Returns true for a gang, whose turn ends on all devices together. */
 bool gang_rank_end_turn(struct tenant *t);
 /*
- * Call when the holder has been idle for long enough to lose its lease here. Returns true if it is in a gang that is idle on
- * its other devices too. Then its turn ends on all devices together.
+ * Call when the holder has been idle for long enough to lose its lease on this device. Returns true for a gang that is idle on
+ * its other devices too: its turn then ends on all devices together.
  */
 bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*

@@ -46,7 +46,9 @@ struct arbiter_config {
 	/* like cap_slice_ns, for a program that never waits for its work; at most its token bucket's size */
 	uint64_t cap_slice_most_ns;
 	uint64_t window_ns; /* how long a waiting tenant may save up its cap: bucket size / limit */
-	/* like window_ns, for a tenant that has been idle for less than free_after_ns; it may always save enough for a lease */
+	/*
+	 * like window_ns, for a tenant that has been idle for less than free_after_ns, which may always save enough for a lease
+	 */
 	uint64_t idle_window_ns;
 	uint64_t idle_min_ns; /* shortest idle time after which a holder loses the lease */
 	uint64_t idle_ns;     /* longest idle time after which a holder loses the lease */
@@ -121,8 +123,8 @@ struct arbiter_observation {
 	uint64_t busy_ns;     /* time with work in flight, as the tenant counts (monotonic) */
 	uint64_t launches;    /* number of work items so far (monotonic) */
 	/*
-	 * Portion of busy_ns from each lease's start until the program was ahead of the GPU, that is, until 1 ms of work or
-	 * half of the depth was in flight.
+	 * Portion of busy_ns from each lease's start until the program was ahead of the GPU. A program is ahead while 1 ms of
+	 * work, or half of the depth, is in flight.
 	 */
 	uint64_t ramp_ns;
 	/* Portion of busy_ns in which the program was not ahead of the GPU, as defined at ramp_ns (monotonic). */

@@ -2,7 +2,7 @@
 
 #include "policy/lease/arbiter_inside.h"
 
-/* GPU time. A tenant that inherited more debt waits even while the others pause. */
+/* In ns of GPU time: a tenant that inherited more debt than this waits even while the other tenants pause. */
 #define WAITS_NS 250000000
 
 static double ahead_ns(const struct arbiter *a, const struct tenant *t)
@@ -22,7 +22,7 @@ static uint64_t time_to_pay(const struct arbiter *a, double debt_ns, double rate
 	return (uint64_t)(fmin(debt_ns, (double)a->config.debt_max_ns) * 100 / rate_pct);
 }
 
-/* Returns the owner's debt. If there is none, empties the entry that is paid first, such as an unused one, for the owner. */
+/* Returns the owner's entry. If there is none, replaces the entry whose debt will be paid first, such as an unused one. */
 static struct debt *entry_for(struct arbiter *a, uint64_t owner)
 {
 	struct debt *oldest = &a->debt[0];

@@ -1,5 +1,6 @@
 /*
- * One device's part in gangs (policy/gang/device_gang.h): its reports on tenants, and how a gang's orders affect its lease.
+ * One device's part in gangs (policy/gang/device_gang.h). Makes the device's reports on tenants, and applies a gang's orders to
+ * the device's lease.
  */
 #include "policy/lease/arbiter.h"
 #include "policy/lease/arbiter_inside.h"
@@ -81,7 +82,10 @@ bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder)
 	return true;
 }
 
-/* Returns true if the device is kept free, and there is time for another lease before the gang's other devices are free. */
+/*
+ * Returns true if the device is kept free for a gang, and there is time for another tenant's lease before the gang's other
+ * devices are free.
+ */
 static bool has_time_for_others(const struct arbiter *a, const struct gang_command *command)
 {
 	return command->order == GANG_GATHER && command->at_ns > a->last_now_ns + SHORT_LEASE_NS;

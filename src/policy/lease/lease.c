@@ -151,7 +151,10 @@ static void interrupt_holder(struct arbiter *a, struct tenant *t)
 
 	a->close_reason = CLOSE_FOR_URGENT;
 	lease_close_for(a, t, ARBITER_END_PRIORITY);
-	/* If the interrupting tenant is interrupted too, the lease goes back to the first holder. */
+	/*
+	 * If the interrupting tenant is now interrupted too, the lease later goes back to the tenant that was interrupted
+	 * first.
+	 */
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
 	a->interrupted = a->holder;
@@ -228,8 +231,8 @@ static int choose_next(const struct arbiter *a)
 	if (next == NONE || order_in_need(a, &a->tenant[next]))
 		return next;
 	/*
-	 * The lease was closed for another tenant, so do not grant it to the last holder again, even if settling its charge put
-	 * it slightly ahead.
+	 * The lease was closed for another tenant. So do not grant the next lease to the last holder, even if settling its
+	 * charge made it come first.
 	 */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);

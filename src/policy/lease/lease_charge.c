@@ -3,8 +3,8 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Most tokens needed for a lease beside other tenants. A tenant that was absent (arbiter.h) keeps this many, so it need not
- * wait when it returns.
+ * Most tokens needed for a lease beside other tenants. A tenant that was absent (arbiter.h) keeps this many, so that it need
+ * not wait for tokens when it returns.
  */
 #define SLICE_MAX_NS 10000000
 /* largest part of a step's length that may be charged for the pause after the step */
@@ -146,7 +146,10 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	/* The lease's length, plus depth_ns for work that may run after the lease, plus depth_ns for other tenants' delay. */
+	/*
+	 * Charge the lease's length, plus depth_ns for work that may run after the lease, plus depth_ns for other tenants'
+	 * delay.
+	 */
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
@@ -158,8 +161,8 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 /*
  * Natively, the GPU also idles for a moment after each step. So this pause counts as a part of the step: then a cap of 50 %
  * makes a step take twice as long. As in switch_cost_ns(), the time that the GPU needs to begin again is charged to no tenant.
- * Pauses longer than ARBITER_PAUSE_NS on average leave time to other tenants, so they cost nothing. idle_ns is a bound, because
- * one process may pause while another works.
+ * Pauses longer than ARBITER_PAUSE_NS on average leave time to other tenants, so they cost nothing. The charge is at most
+ * idle_ns, because one process may pause while another works.
  */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 {

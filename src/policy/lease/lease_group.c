@@ -174,8 +174,8 @@ static bool has_worked(const struct tenant *t)
 
 /*
  * Returns the charge for busy_ns, the time with work in flight. A member that can use only a part of the SMs pays that part of
- * busy_ns. A member that can use all SMs pays busy_ns if no other member worked. Otherwise it pays its counted work or, if the
- * library counted no work or the member's speed is unknown, an equal part of busy_ns.
+ * busy_ns. A member that can use all SMs pays busy_ns if no other member worked. Otherwise it pays its counted work. If the
+ * library counted no work, or the member's speed is unknown, it pays an equal part of busy_ns.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -287,7 +287,8 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 
 /*
  * Sets each member's guarantee and least pace, as parts of the whole GPU or, if the group takes turns with other tenants, of
- * the group's guarantee. Members without a guarantee share what all guarantees leave, by the arbiter's weights.
+ * the group's guarantee. Present members without a guarantee share equally what the guarantees of all tenants leave, at least
+ * LEAST_PCT each.
  */
 static void set_parts(struct arbiter *a, int group)
 {

@@ -65,7 +65,9 @@ static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 	return charge_tokens_needed(a, t);
 }
 
-/* Returns true if a tenant that debts_must_wait() does not hold is active, even if it does not want the GPU now. */
+/*
+ * Returns true if some active tenant is not held because of a debt (debts_must_wait()), even if it does not want the GPU now.
+ */
 static bool has_creditor(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {

@@ -9,8 +9,8 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 
 /*
  * Returns the time until the next poll of a draining tenant: half of its predicted work, so that the polls come ever faster. A
- * tenant that has a doorbell, and was busy after it could read CLOSING, rings it when its work ends. Unless a gang is on the
- * device, such a tenant is polled only at the deadline and every poll_rung_ns.
+ * tenant that has a doorbell, and was busy after it could read CLOSING, rings the doorbell when its work ends. Unless a gang is
+ * on the device, such a tenant is polled only at the deadline and every poll_rung_ns.
  */
 static uint64_t drain_poll_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -73,7 +73,7 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 		       order_turn_end(a, holder, holder->vtime);
 
 	ahead *= order_weight(a, holder);
-	/* the caller needs no value above a quantum */
+	/* callers treat all values above a quantum alike, so return at most a quantum */
 	return ahead < (double)a->quantum_ns ? (uint64_t)(ahead > 0 ? ahead : 0) : a->quantum_ns;
 }
 
@@ -104,8 +104,8 @@ static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, in
 
 /*
  * Returns the time until the poll of a holder whose turn or tokens last for left_ns. If its program has steps, the poll comes
- * half a step earlier, because from then on a sync point may end the turn. If half a step or less is left, it comes after
- * left_ns. If the time is over, it comes when the step is overdue.
+ * half a step earlier, because from then on a sync point may end the turn. If half a step or less is left, the poll comes after
+ * left_ns. If nothing is left, the poll comes when the step is overdue.
  */
 static double next_end_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {

@@ -186,7 +186,7 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 			lease_hold(a, t);
 		return;
 	}
-	/* Work under FREE paid no tokens, so it says nothing about the price. */
+	/* Work under FREE paid no tokens, so it tells nothing about the price of GPU time. */
 	if (t->state != LEASE_PACED && !is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;

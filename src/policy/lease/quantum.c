@@ -4,7 +4,7 @@
 
 /* assumed cost of a hand-over, with the wake-up of the next holder, until it is measured */
 #define HANDOVER_START_NS 300e3
-/* longer times count as this, because the holder was then busy with something else */
+/* a longer hand-over counts as this, because the holder was then busy with something else */
 #define HANDOVER_MAX_NS 5e6
 #define HANDOVER_FADE 16 /* number of leases over which the cost is averaged */
 /*
@@ -15,8 +15,8 @@
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
 /*
- * A program that seldom or never waits for its work gets long slices once its thread was behind the GPU for more than
- * BEHIND_MOST_NS of each lease, on average. The measured time is BEHIND_SEEN_NS too long.
+ * Long slices are for a program that seldom or never waits for its work. It gets them once its thread lacks a lead over the GPU
+ * for more than BEHIND_MOST_NS of each lease, on average. The measured time is BEHIND_SEEN_NS too long.
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000

@@ -25,8 +25,8 @@
 #define CREDIT_MOST_NS 50e6 /* bound of credit_ns, positive or negative */
 #define SAVED_MOST_NS 5e6   /* limit of the credit that a tenant gathers while it wants nothing */
 /*
- * The hardware's time slice: a process that begins while another runs waits this long (docs/decisions/hardware-slices.md). The
- * arbiter counts one such wait per tenant, not one per process.
+ * The hardware's time slice. A process that begins work while another process runs waits this long
+ * (docs/decisions/hardware-slices.md). The arbiter counts one such wait per tenant, not one per process.
  */
 #define TIME_SLICE_NS 2100000
 
@@ -139,8 +139,9 @@ static bool others_run(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Sets the delay after each step: more_ns, by which a usual step must be longer to keep within the tenant's share or cap, plus
- * a portion of lead_ns, the GPU time by which the tenant is ahead. So all steps are slowed about equally.
+ * Sets the delay after each step: more_ns plus a portion of lead_ns, so that all steps are slowed about equally. more_ns: how
+ * much longer a usual step must be to keep within the tenant's share or cap. lead_ns: the GPU time by which the tenant is
+ * ahead.
  */
 static void pace_step(struct step_pace *pace, double more_ns, double lead_ns)
 {
@@ -155,7 +156,7 @@ static void note_step(const struct arbiter *a, struct tenant *t)
 {
 	double charged_ns = t->charged_ns - t->step.charged_before_ns;
 
-	/* A step during which other tenants were held is shorter than usual, so nothing is learned from it. */
+	/* A step during which other tenants were held is shorter than usual, so step.share does not learn from it. */
 	if (!t->comes_first)
 		pace_step(&t->step.share, charged_ns / due_part(a, t) - t->step.ran_ns,
 			  -t->credit_ns);

@@ -4,7 +4,7 @@
 
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
 {
-	/* Bounded under contention: an overstated prediction must not shorten leases to nothing. */
+	/* Limit the prediction while others wait: a prediction that is too long must not shorten leases to nothing. */
 	if (contended)
 		return (double)min_u64(t->seen.inflight_ns, a->terms.depth_ns);
 	return (double)t->seen.inflight_ns;

@@ -83,7 +83,7 @@ static void learn_pauses(struct turns_process *process, size_t count,
 /* ---- choice ---- */
 
 struct view {
-	/* the process with the turn; NULL if it is gone, or every process has the turn */
+	/* the process with the turn; NULL if that process is gone, or every process has the turn */
 	struct turns_process *own;
 	struct turns_process *first; /* present process that was served least */
 	/* waiting process that was served least, other than `own` */
@@ -199,7 +199,7 @@ static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 
 static uint64_t start_limit_ns(const struct turns_lease *lease)
 {
-	/* Must be less than start_limit_ns, after which the arbiter takes the lease from the tenant. */
+	/* Half of the arbiter's limit, after which the arbiter takes the lease from the whole tenant. */
 	return lease->config->start_limit_ns / 2;
 }
 

@@ -1,10 +1,10 @@
 /*
- * Turns within a tenant: which of its processes runs while the tenant holds the lease of a device. The hardware slices between
- * the contexts of several processes, and loses 8 to 10 % of the time in which two have work. So one process has the turn;
- * the others wait at their gates as if another tenant had the lease.
+ * Turns within a tenant decide which of its processes runs while the tenant holds the lease of a device. The hardware slices
+ * between the contexts of several processes, and loses 8 to 10 % of the time in which two have work. So one process has the
+ * turn; the others wait at their gates as if another tenant had the lease.
  *
  *   choice   Each new lease goes to the process that was served least, among the processes that want it. A process that
- *            returns from idleness counts as served no less than the process whose turn it was last.
+ *            returns from idleness counts as served at least as much as the process that had the turn last.
  *   length   A turn usually lasts for the whole lease, so that a change of processes costs nothing beyond the hand-over that
  *            happens anyway. Its full length is a quantum or TURNS_LEAST_NS of time in leases, whichever is more. In a lease
  *            that is longer than that, the turn may pass to another process, without a drain. If no other tenant had the

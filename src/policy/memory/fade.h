@@ -28,5 +28,4 @@ void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_l
  */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 
-/* Returns the faded use at now_ns. */
 double fade_use_ns(const struct fade *f, uint64_t now_ns, uint64_t half_life_ns);

@@ -1,5 +1,5 @@
 /*
- * Grants: which tenants may have device memory now. Decides over all cards at once, from plain data.
+ * Decides which tenants are granted device memory now: for all cards at once, from plain data.
  *
  * A grant reserves all that a tenant declared, on all of its cards, or nothing. So a tenant that holds memory has what it needs
  * to finish, and never waits for another tenant that holds some. There is no circular wait, whatever tenants hold, and in

@@ -23,7 +23,10 @@ double promise_user_most_pct(const double *promised_pct, size_t users)
 		sum += promised_pct[i];
 	if (sum <= 100 + PCT_SLACK)
 		return INFINITY;
-	/* Users below `most` keep all. The rest of the card is divided among the others, which raises `most`, until it is stable. */
+	/*
+	 * Users below `most` keep all. The others share the rest of the card equally, which raises `most`. Repeat until `most`
+	 * is stable.
+	 */
 	for (size_t round = 0; round <= users; round++) {
 		double left = 100, last = most;
 		size_t others = 0;
@@ -76,7 +79,7 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 static int check_left(const struct promise_card *card, uint64_t want, struct error *err)
 {
 	unsigned i = card->index;
-	/* Movable tenants take turns on the same memory, so their quotas are not added. */
+	/* Movable tenants take turns in the same memory, so a movable tenant's request need not fit beside their quotas. */
 	uint64_t granted = card->granted_bytes + card->kept_bytes +
 			   (card->is_movable ? 0 : card->movable_bytes);
 	uint64_t taken = card->promised_bytes + card->unpromised_held_bytes + granted;

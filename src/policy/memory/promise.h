@@ -1,14 +1,14 @@
 /*
- * Promises of a card: checks of memory quotas and shares, and the values that are chosen if a request does not name
- * them. No I/O, no state.
+ * Decides what a card promises to a tenant: checks memory quotas and shares, and chooses the values that a request does not
+ * name. No I/O, no state.
  *
  * Memory: a quota that was asked for is promised, and all promises never exceed the card. A tenant that asked for no quota may
  * use "the rest": at any time, the card's memory less all promises. It is promised nothing, but memory that it holds cannot be
  * promised to others. A tenant that waits for memory is promised nothing either: its quota may be anything up to the card's
  * size, and only what it is granted counts.
  *
- * Tenants whose memory can be moved off the card (swap_schedule.h) take turns on the unpromised memory. Each of them may be
- * promised all unpromised memory, which is never less than the largest of their quotas.
+ * Tenants whose memory can be moved off the card (swap_schedule.h) take turns in the same memory. So only the largest of their
+ * quotas is taken from the card (movable_bytes), not their sum.
  *
  * Shares: guarantees that sum to more than 100 % are refused, unless the card may be overcommitted. Then they are scaled
  * down in proportion, as the arbiter's weights are.
@@ -24,7 +24,7 @@
 struct promise {
 	bool memory_given;    /* false: the tenant may use all memory that is not promised */
 	uint64_t quota_bytes; /* quota in force */
-	/* for a tenant that waits: bytes that a grant reserves, at most the quota; 0: the quota */
+	/* for a tenant with on_full wait: the bytes that a grant reserves, at most the quota; 0 means the quota */
 	uint64_t reserve_bytes;
 	double cores_pct; /* 0: no guarantee */
 	bool limit_given; /* false: the limit was not given, and follows cores_pct */
@@ -74,8 +74,8 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 		   const struct promise_request *request, struct promise *ret, struct error *err);
 
 /*
- * Guarantees on a card may sum to more than 100 %. Then each user is given as much as the others, but not more than the user's
- * tenants were promised together (max-min fairness), so that no user takes another's guarantee by making tenants. promised_pct
+ * Guarantees on a card may sum to more than 100 %. Then each user gets as much as the others, but not more than the user's
+ * tenants were promised together (max-min fairness). So no user can take another's guarantee by making tenants. promised_pct
  * has each user's sum. Returns the most that a user's tenants have in force together; INFINITY if all guarantees fit.
  */
 double promise_user_most_pct(const double *promised_pct, size_t users);

@@ -1,7 +1,7 @@
 /*
- * The swap schedule: which tenants' memory is on the cards, if all that may be swapped out does not fit at once (on_full swap).
- * Pure policy on plain data: the input is what is seen of each tenant, the output is which tenants should be on their cards.
- * A tenant of several cards is on all of them or on none, because its work needs all.
+ * The swap schedule decides which tenants' memory is on the cards if the memory of all swappable tenants (on_full swap) does
+ * not fit at once. Pure policy on plain data: the input is an observation of each tenant, the output is which tenants should be
+ * on their cards. A tenant of several cards is on all of them or on none, because its work needs all.
  *
  * - Tenants that fit together stay. A tenant is moved only to make room for another that needs room.
  * - A tenant needs room if it is out and has work, or has an allocation that waits. Such tenants form a queue. The first is
@@ -15,8 +15,8 @@
  *   tenants make long turns, so there is no thrashing. Of the tenants at work on the same cards, the one with the least weight
  *   gets this turn. The others get longer turns in proportion to their weight, up to `weight_most` times. A turn begins when
  *   the tenant gets the last bytes that it waited for. An idle tenant stays for twice the time that its move takes.
- * - A tenant that is out and needs nothing comes back when, for as long as a turn, its cards have had no queue and room for all
- *   such tenants. So it does not come back between two allocations of a tenant that still grows.
+ * - A tenant that is out and needs nothing comes back after its cards had no queue, and room for all such tenants, for as long
+ *   as a turn. So it does not come back between two allocations of a tenant that still grows.
  * - No tenant returns before there is room for all of it. The room is reserved from the order on. The exception is a tenant for
  *   which there can never be room: it returns, and its allocation then fails.
  *
@@ -59,8 +59,8 @@ enum swap_schedule_place {
 /* One tenant's memory on a card. */
 struct swap_schedule_part {
 	unsigned card;          /* below SWAP_SCHEDULE_CARDS; no two parts have the same card */
-	uint64_t fixed_bytes;   /* always stay on the GPU */
-	uint64_t movable_bytes; /* on the GPU unless the tenant is out */
+	uint64_t fixed_bytes;   /* bytes that always stay on the GPU */
+	uint64_t movable_bytes; /* these are on the GPU unless the tenant is out */
 	uint64_t wanted_bytes;  /* needed by an allocation that waits; 0: none */
 };
 
@@ -84,14 +84,14 @@ struct swap_schedule_tenant {
 	/* a user's order to be out has ended, and the tenant has not returned since */
 	bool is_recalled;
 	uint64_t in_since_ns;
-	uint64_t work_ns; /* when it was last seen with work */
-	/* when it was ordered to leave or, if later, last made progress */
+	uint64_t work_ns; /* when the tenant was last seen with work */
+	/* when the tenant was ordered to leave or, if later, last made progress with leaving */
 	uint64_t leaves_since_ns;
 	bool is_granted; /* the last step granted wanted_bytes, and they are not taken yet */
 	uint64_t needs_since_ns;  /* since when the tenant is queued; 0: it needs no room */
 	uint64_t spared_until_ns; /* the tenant is not ordered to leave again before this time */
 	uint64_t queued_ns;       /* the value of needs_since_ns when the tenant was let in */
-	/* since when other tenants take up the room that is reserved for its return; 0: there is room */
+	/* since when other tenants take up the room that is reserved for this tenant's return; 0: there is room */
 	uint64_t lacks_since_ns;
 	/* since when the tenant would lack room even if all others left; 0: it would have room */
 	uint64_t never_since_ns;

@@ -52,7 +52,10 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/* Returns the tenant's bytes on the card, or reserved for its return. Nothing is reserved for a tenant that found no room. */
+/*
+ * Returns the bytes that the tenant has on the card, or that are reserved there for its return. Nothing is reserved for a
+ * tenant that found no room.
+ */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
@@ -166,7 +169,7 @@ static bool may_leave(const struct swap_schedule *r, unsigned i, uint64_t need, 
 	return stayed_ns >= swap_schedule_turn_ns(r, (int)i, need);
 }
 
-/* Returns true if `t` holds memory on a card where `whom` lacks memory. */
+/* Returns true if `t` has movable memory on a card where `whom` lacks memory. */
 static bool would_help(const struct swap_schedule_tenant *t, const struct room *room,
 		       const struct swap_schedule_tenant *whom)
 {

@@ -13,8 +13,8 @@ struct room {
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
 /*
- * Returns true if bytes are reserved for the tenant's return: the return was ordered, and the tenant is not on the card yet.
- * False if the tenant has found too little room (is_short).
+ * Returns true if bytes are reserved for the tenant's return: the tenant was ordered to return, and is not on its cards yet.
+ * False if it has found too little room (is_short).
  */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
@@ -26,7 +26,6 @@ uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
  */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 
-/* Returns how long a move of `bytes` takes. */
 uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes);
 /* Returns how long a tenant must stay so that its moves take only move_part of the time. */
 uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_bytes);

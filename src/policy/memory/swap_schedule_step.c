@@ -6,7 +6,7 @@
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
 #define RATE_WEIGHT 0.5 /* weight of the latest move in the average time per byte */
-/* bytes per second; a slower move counts as this fast, so that turns stay finite whatever a tenant reports */
+/* a move slower than this (bytes per second) counts as this fast, so that turns stay finite whatever a tenant reports */
 #define RATE_LEAST 1e6
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
 
@@ -251,7 +251,10 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 	return t->is_used && !t->should_be_in && !t->seen.is_out_by_user && !t->needs_since_ns;
 }
 
-/* For each card: facts about idle tenants, which are out and need nothing, and whether the queue needs the card. */
+/*
+ * For each card: the bytes that idle tenants would take up there, and whether a queued tenant has the card. An idle tenant is
+ * out and not queued.
+ */
 struct idle_memory {
 	struct room out; /* bytes to move back to each card if all idle tenants return */
 	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* this card is one of an idle tenant's cards */

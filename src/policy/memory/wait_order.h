@@ -1,6 +1,6 @@
 /*
- * The order of waiting tenants: which is next to get device memory, whether it waits in a call, in the freezer or swapped out.
- * This is Algorithm 2 of Gil et al. (docs/reference/seeds.md), with rules for ties and two bounds on waiting. The order is
+ * Decides which waiting tenant is next to get device memory, whether it waits in a call, frozen or swapped out. This is
+ * Algorithm 2 of Gil et al. (docs/reference/seeds.md), with rules for ties and two bounds on waiting. The order is
  *
  *   1. overdue tenants (see below), by arrival: use fades, so by use a later arrival could overtake them again
  *   2. the tenant with the least faded use (fade.h)

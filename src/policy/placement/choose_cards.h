@@ -12,7 +12,7 @@ struct place_choice {
 	unsigned card[PLACE_MAX_CARDS]; /* indexes, ascending */
 	/* the share that is taken of each chosen card, in the same order */
 	struct place_need need[PLACE_MAX_CARDS];
-	struct place_cost cost; /* of the chosen set, by the request's evaluators */
+	struct place_cost cost; /* the chosen set's cost, by the request's evaluators */
 	uint64_t sets_seen;
 	bool is_best; /* all sets were examined */
 };

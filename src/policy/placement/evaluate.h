@@ -1,7 +1,7 @@
 /*
- * Evaluators: what makes one set of cards better than another. Each evaluator gives a set a cost, which is a sum over its cards
- * and over its pairs of cards; less is better. A request is decided by a chain of evaluators. A later evaluator matters only
- * if all earlier ones see no difference. If the whole chain sees none, the cards with the lowest indexes are chosen.
+ * Evaluators decide which of two sets of cards is better. Each evaluator gives a set a cost, which is a sum over its cards and
+ * over its pairs of cards; less is better. A request is decided by a chain of evaluators. A later evaluator matters only if all
+ * earlier ones see no difference. If the whole chain sees none, the cards with the lowest indexes are chosen.
  *
  *   link      several cards: the highest sum of pairs' link scores (place_link_score())
  *   fragment  least fragmentation: a card in use costs nothing, a free card costs its links to cards that stay free

@@ -38,10 +38,11 @@ struct place_weights {
 struct place_request {
 	unsigned count; /* number of cards, at least 1 */
 	enum place_memory memory;
-	/* of each card: the exact amount for PLACE_MEMORY_BYTES, a lower bound for PLACE_MEMORY_PCT */
+	/* bytes of each card: the exact amount for PLACE_MEMORY_BYTES, a lower bound for PLACE_MEMORY_PCT */
 	uint64_t memory_bytes;
-	unsigned memory_pct; /* for PLACE_MEMORY_PCT, 0 to 100 */
-	uint32_t cores_mpct; /* of each card's time; with 100 % or more, the card is not shared */
+	unsigned memory_pct; /* used only with PLACE_MEMORY_PCT; 0 to 100 */
+	/* part of each card's time; with 100 % or more, the card is not shared */
+	uint32_t cores_mpct;
 	enum place_policy policy;
 	struct place_words use_uuid, nouse_uuid; /* whole UUIDs */
 	struct place_words must_uuid; /* whole UUIDs of cards that must be among the chosen ones */

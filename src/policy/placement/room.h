@@ -1,6 +1,6 @@
 /*
- * Room: how many more requests of each kind would still fit, and how much of this room a placement takes. Requests of one kind
- * are equal. No I/O, no static data; thread safe.
+ * Room is the number of further requests of each kind that would still fit. This part counts it, and how much of it a placement
+ * takes. Requests of one kind are equal. No I/O, no static data; thread safe.
  *
  * The cost of a placement is a sum over all kinds: the number of requests that no longer fit, times the kind's price.
  * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce room, such as cards

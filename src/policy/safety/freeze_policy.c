@@ -105,7 +105,10 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_ASKING;
 		return;
 	}
-	/* The item began before it was noticed, and holds what it needs. If frozen, it would keep that memory from others. */
+	/*
+	 * The item began before it was noticed, and already holds the memory that it needs. If frozen, it would keep that
+	 * memory from others.
+	 */
 	if (lacks(config, item) == 0) {
 		freeze_resume(item, now_ns);
 		return;

@@ -1,23 +1,23 @@
 /*
- * Which containers to freeze at the start of their GPU work, and in which order to thaw them. This is Algorithm 2 of Gil et
- * al. (docs/reference/seeds.md), extended to several cards and to cases that the paper leaves open.
+ * Decides which containers to freeze at the start of their GPU work, and in which order to thaw them. This is Algorithm 2 of
+ * Gil et al. (docs/reference/seeds.md), extended to several cards and to cases that the paper leaves open.
  *
  *     start ---> ASKING --- room ---------------------------------> STARTING ---> SETTLED
  *       |          |                                                   ^   memory has not changed
  *       |          +-- none -------------------> WAITING --- its turn -+   for settle_ns
  *       +--- room on a card, by figures read just now ------------------^
  *
- * - Room: an item, a container with GPU work, has room if a card that it may use has enough free bytes and no other item WAITS
- *   for that card. Enough: the bytes that the item lacks of `threshold_bytes`, plus those that items STARTING there still lack.
- *   A card without any work that might end always has room, because no more memory will ever become free there. (So items that
- *   were noticed late, and are frozen while they hold memory, do not wait for each other.) An item that already holds
- *   threshold_bytes is not frozen.
+ * - Room: an item is a container with GPU work. It has room if a card that it may use has enough free bytes, and no other item
+ *   WAITS for that card. Enough means the bytes that the item lacks to reach threshold_bytes, plus those that items STARTING
+ *   there still lack. A card without any work that might end always has room, because no more memory will ever become free
+ *   there. (So items that were noticed late, and are frozen while they hold memory, do not wait for each other.) An item that
+ *   already holds threshold_bytes is not frozen.
  * - ASKING: the cards' figures are too old. The item is frozen until they have been read, a few milliseconds, and then goes
  *   on if there is room.
  * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least recent use first, none overtaken for ever.
  *   The next item goes when none is STARTING on a card that both may use. An overdue item that does not fit keeps its cards
  *   from the items behind it.
- * - SETTLED items are never frozen, because the memory that they hold would be of no use to them.
+ * - SETTLED items are never frozen: they would keep the memory that they hold, and could not use it.
  *
  * The guarantee: no allocation fails for want of memory, as long as no container needs more than threshold_bytes, or pauses
  * for settle_ns before it holds all the memory that it needs. A container that may use several cards has this guarantee only if
@@ -35,9 +35,9 @@
 
 #define FREEZE_MAX_CARDS 64
 /*
- * An item that was let go counts as SETTLED after FREEZE_EMPTY_SETTLES x settle_ns if it holds no memory, and after
- * FREEZE_SHORT_SETTLES x settle_ns if it holds less than half of the threshold (perhaps a context). After settle_ns alone, a
- * program that only pauses, as on a busy machine, would count as SETTLED; the next item could then take its memory.
+ * An item that holds no memory counts as SETTLED only after FREEZE_EMPTY_SETTLES x settle_ns. An item that holds less than half
+ * of the threshold (perhaps a context) counts as SETTLED after FREEZE_SHORT_SETTLES x settle_ns. With settle_ns alone, a
+ * program that only pauses would count as SETTLED, and the next item could take its memory.
  */
 #define FREEZE_EMPTY_SETTLES 10
 #define FREEZE_SHORT_SETTLES 4

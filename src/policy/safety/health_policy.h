@@ -1,6 +1,6 @@
 /*
- * Whether a card is healthy, by what the driver reports (Xids, memory errors) and by whether calls to the driver about the card
- * succeed.
+ * Decides whether a card is healthy: by what the driver reports (Xids, memory errors), and by whether calls to the driver about
+ * the card succeed.
  *
  * A fault that the driver reports stays until a user says that the card is healthy again or, if so configured, until some time
  * has passed without another fault. No driver call tells whether a card was repaired. A card that did not answer, or was lost,
@@ -70,7 +70,7 @@ struct health {
 /* The time of an event, by both clocks. */
 struct health_time {
 	uint64_t now_ns;
-	double now_s; /* since 1970 */
+	double now_s; /* seconds since 1970 */
 };
 
 /* Each records an event, and returns whether is_bad has changed. */

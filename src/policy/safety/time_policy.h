@@ -31,7 +31,7 @@
 #define TIME_LIKELY_NS UINT64_C(10000000000)
 
 struct time_reading {
-	uint64_t passed_ns; /* since the last reading */
+	uint64_t passed_ns; /* time since the last reading */
 	double peak;        /* the largest charged share since the last reading, 0 to 1 */
 	/* shares of the samples that show the tenant's work, 0 to 1 */
 	double certain, likely;

@@ -1,5 +1,5 @@
 /*
- * Which processes bypass the library, and what to do about them: plain data in, decisions out.
+ * Decides which processes bypass the library, and what to do about them, from plain data.
  *
  * Each GPU process of a tenant must register with the daemon. An offender is: an unregistered process that holds a card's
  * memory and by some sign belongs to a tenant; a process that holds more than its ledger, the memory that its library counts;

@@ -119,7 +119,7 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 	for (size_t i = 0; i < count; i++)
 		if (list[i].key.card == key->card && list[i].number == number) {
 			number++;
-			/* The list is unordered, so check from its start whether the new number is free. */
+			/* The list is unordered, so check the new number against all entries again, from the start. */
 			i = (size_t)-1;
 		}
 	*ret_place = -1;

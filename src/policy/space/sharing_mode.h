@@ -1,6 +1,6 @@
 /*
- * How a tenant shares its card: by time, in turns with others, or by space. By space, a group of tenants runs at the same time,
- * as clients of one MPS server. Pure.
+ * Decides how a tenant shares its card: by time, in turns with others, or by space. By space, a group of tenants runs at the
+ * same time, as clients of one MPS server. Pure.
  */
 #pragma once
 
@@ -58,7 +58,7 @@ const char *sharing_way_name(enum sharing_way way);
 struct space_key {
 	unsigned card; /* index of the card */
 	uid_t uid;
-	const char *group; /* as in struct sharing_choice */
+	const char *group; /* full name, as in struct sharing_choice */
 };
 
 struct space_known {

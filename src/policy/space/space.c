@@ -9,7 +9,7 @@
 /* a member's speed is averaged over about the last second of its work while no other member ran */
 #define ALONE_FADE_NS 1e9
 #define ALONE_KNOWN_NS 200e6        /* once a member was alone this long, its speed is known */
-#define ALONE_ENOUGH_NS 2e9         /* once it was alone this long, nothing more is learned */
+#define ALONE_ENOUGH_NS 2e9         /* once a member was alone this long, nothing more is learned */
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
 /* a member whose share exceeds its guarantee by less than this fraction is not slowed */
 #define ABOVE 0.1
@@ -31,8 +31,8 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 
 /*
  * Returns the reported work that ended since the last poll. The member reports work begun and work in flight; work ended is the
- * difference. A launch that is just being counted may be in only one of the two, so the difference may also fall, and only a
- * new maximum is progress.
+ * difference. A launch that is just being counted may be in only one of the two, so the difference may also fall. Only a new
+ * maximum is progress.
  */
 static uint64_t done_since(struct mps_client *m, const struct mps_client_observation *seen)
 {
@@ -75,7 +75,7 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 
 /*
  * Learns the member's speed while it is alone. Measures from the time when some work ends to the time when the next work ends,
- * so that work which began before the member was alone does not count.
+ * so work that began before the member was alone does not count.
  */
 static void learn_alone(struct mps_client *m, const struct mps_client_observation *seen,
 			double done_ns)
@@ -185,9 +185,9 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * Returns the lower bound of the member's pace: `least` if its speed is known. If not, the predicted lengths of its work may
- * have been measured while others ran, and be too long by a factor of up to `present`, the number of present members. So the
- * bound is `least` times `present`, at most 1.
+ * Returns the lower bound of the member's pace: `least` if its speed is known. If not, the member's work may have been timed
+ * while all `present` members ran, and so seem up to `present` times too long. So the bound is `least` times `present`, at most
+ * 1.
  */
 static double least_pace(const struct mps_client *m, int present)
 {
@@ -251,8 +251,8 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 }
 
 /*
- * If the worst served member lacks a part of its guarantee, paces fall by that part over one window (WINDOW_NS). If the member
- * has more than its guarantee, they rise in proportion to its excess.
+ * If the worst served member lacks a part of its guarantee, paces fall by that part over one window (WINDOW_NS). If that member
+ * has more than its guarantee, paces rise in proportion to its excess.
  */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {

@@ -27,7 +27,7 @@ char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s
 		{ KUBE_POD_ALLOCATED, shares },
 		{ KUBE_POD_BIND_TIME, now },
 		{ KUBE_POD_BIND_PHASE, "allocating" },
-		/* Last in the list, because it is left out if the pod borrows no compute. */
+		/* This entry is the last, so that it can be left out if the pod borrows no compute. */
 		{ KUBE_LIVE_DOMAIN "/" KUBE_BORROWED, borrowed },
 	};
 	const struct patch_pair label = { KUBE_POD_NODE, d->node };

@@ -1,6 +1,6 @@
 /*
- * The objects that a binding writes, in HAMi's format: the pod's annotations and label, the Binding, and the events' texts.
- * Pure; thread-safe.
+ * Makes the objects that a binding writes, in HAMi's format: the pod's annotations and label, the Binding, and the events'
+ * texts. Pure; thread-safe.
  */
 #pragma once
 

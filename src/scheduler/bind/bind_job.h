@@ -56,7 +56,7 @@ struct bind_job {
 	unsigned refusals; /* number of writes that the server answered with "forbidden" */
 	bool is_waiting_for_lock;
 	bool may_be_annotated, may_be_locked,
-		may_be_bound; /* this write was sent, so it may have taken effect */
+		may_be_bound; /* each: that write was sent, so it may have taken effect */
 	struct error why;     /* during the undo steps: why the binding failed */
 };
 

@@ -39,8 +39,8 @@ enum lock_state lock_check(struct lock_observation *observed_lock, const struct 
 
 /*
  * Whether the pod that holds the lock no longer needs it. `holder` is that pod's current state; NULL: the pod is gone. If the
- * holder's binding has ended or the holder runs, its device plugin or scheduler may be about to release the lock: the answer is
- * false until the lock has been unchanged for LOCK_GRACE_NS.
+ * holder's binding has ended, or the holder runs, its device plugin or scheduler may be about to release the lock. Then the
+ * answer is false until the lock has been unchanged for LOCK_GRACE_NS.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_abandoned(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

@@ -1,4 +1,4 @@
-/* Settings, counters and the completion callback of bindings: for the binder (bind.h) and its jobs (bind_job.h). */
+/* Defines the settings, counters and completion callback of bindings, for the binder (bind.h) and its jobs (bind_job.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@ struct bind_terms {
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
 	unsigned at_once;      /* how many nodes may have calls under way; default BIND_AT_ONCE */
 	/*
-	 * Called before each write; NULL: always true. Returns false if another replica leads; then the job makes no more
-	 * writes and undoes none.
+	 * Called before each write; if NULL, every write is allowed. Returns false if another replica leads; then the job makes
+	 * no more writes and undoes none.
 	 */
 	bool (*may_act)(void *data);
 	void *data;
@@ -34,14 +34,15 @@ struct bind_counts {
 	uint64_t locks_waited;     /* waits for the lock of another pod */
 	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
 	/*
-	 * current numbers. nodes: those that have pods to bind or are locked; waiting: pods that wait for another pod's
-	 * binding; under_way: pods being bound
+	 * Numbers at this moment: `nodes` counts the nodes that have pods to bind or are locked, `waiting` the pods that wait
+	 * for another pod's binding, and `under_way` the pods being bound.
 	 */
 	unsigned nodes, waiting, under_way;
 };
 
 /*
- * Reports a binding's result by err's code. 0: bound. ETIMEDOUT: no answer in time, so the result is unknown. ECANCELED:
- * another replica leads and may finish the binding. Others: not bound, and undone as far as possible.
+ * Reports a binding's result by err's code: 0 if the pod is bound; ETIMEDOUT if no answer came in time, so the result is
+ * unknown; ECANCELED if another replica leads and may finish the binding. With any other code, the pod is not bound, and all
+ * writes are undone as far as possible.
  */
 typedef void (*bind_done)(void *data, const struct error *err);

@@ -1,4 +1,7 @@
-/* A decision: the node and the cards that a pod gets. bind.h carries it out. Owns its data; no pointers into the model. */
+/*
+ * A decision: the node and the cards that a pod gets. bind.h carries it out. A decision owns its data, and has no pointers into
+ * the model.
+ */
 #pragma once
 
 #include <errno.h>
@@ -8,12 +11,12 @@
 #include "base/cleanup.h"
 #include "kube/hami/shares.h"
 
-/* Zeroed: an empty decision. */
+/* A zeroed struct is an empty decision. */
 struct decision {
 	char *pod_namespace, *pod, *uid, *node;
 	/*
-	 * For the to-allocate and allocated annotations. count 0: the pod needs no card and is bound without lock and
-	 * annotations.
+	 * The shares for the annotations KUBE_POD_TO_ALLOCATE and KUBE_POD_ALLOCATED. If count is 0, the pod needs no card, and
+	 * is bound without lock and annotations.
 	 */
 	struct kube_shares shares;
 };

@@ -1,6 +1,6 @@
 /*
- * allot-scheduler's connection to the cluster: the API client, the model and the feed that fills it, the binder, and the leader
- * election. All run on the main thread's loop. A replica that does not lead keeps its model current, but binds nothing.
+ * Connects allot-scheduler to the cluster. Has the API client, the model and the feed that fills it, the binder, and the leader
+ * election; all run on the main thread's loop. A replica that does not lead keeps its model current, but binds nothing.
  */
 #pragma once
 
@@ -54,15 +54,16 @@ struct kube_client *cluster_client(struct cluster *cluster);
 struct model *cluster_model(struct cluster *cluster);
 /* Returns 0 if every list of objects has been complete at least once, else -EAGAIN. */
 int cluster_check_ready(const struct cluster *cluster, struct error *err);
-/* Returns 0 if this replica may bind. -EAGAIN: lists are incomplete, or another replica leads, which err names. */
+/* Returns 0 if this replica may bind, or -EAGAIN if lists are incomplete or another replica leads; err names that replica. */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);
 
 /* Reports the result of a filter call to the pod by events (recorder.h). */
 void cluster_record_filter(struct cluster *cluster, struct filter_answer *answer);
 
 /*
- * For the extender's verb bind. Returns 0 if the binding has begun; `done` is then called once, later (bind.h). Otherwise an
- * error of cluster_check_leads(), extender_decide() or gather_bind(), or -EALREADY: the pod is being bound.
+ * For the extender's verb bind. Returns 0 if the binding has begun; `done` is then called once, later (bind.h). Otherwise
+ * returns an error of cluster_check_leads(), extender_decide() or gather_bind(), or -EALREADY if the pod is being bound
+ * already.
  */
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);

@@ -60,7 +60,7 @@ void election_observe(struct election *election, const struct lease *lease, uint
 /* Call when the lease may differ from `seen`: the next step reads it. */
 void election_invalidate(struct election *election);
 
-/* Returns the next step. ELECTION_WAIT: ask again at *ret_when_ns, or after a change of the lease. */
+/* Returns the next step. After ELECTION_WAIT, ask again at *ret_when_ns, or after a change of the lease. */
 enum election_step election_next(struct election *election, uint64_t now_ns, uint64_t *ret_when_ns);
 
 /* Makes the lease that a step writes. `day_ns`: wall-clock time, only for information. */

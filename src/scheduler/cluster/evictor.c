@@ -172,7 +172,10 @@ static void check(void *data)
 	struct model_eviction victims[EVICTOR_AT_ONCE];
 	v->tokens += v->tokens < EVICTOR_AT_ONCE;
 	if (v->terms.may_act(v->terms.data) && model_is_ready(v->terms.model)) {
-		/* All tokens or none: with fewer tokens, only some of a pod's victims might be evicted. */
+		/*
+		 * Take all tokens or none: with fewer tokens, only some of the victims that make room for one pod might be
+		 * evicted.
+		 */
 		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
 						    v->tokens == EVICTOR_AT_ONCE ? v->tokens : 0);
 		v->tokens -= (unsigned)count;

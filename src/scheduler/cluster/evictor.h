@@ -31,7 +31,7 @@ struct evictor_terms {
 	void *data;
 };
 
-/* On average one eviction per second, in bursts of up to this many. */
+/* The evictor evicts one pod per second on average, and at most this many at once. */
 #define EVICTOR_AT_ONCE 8
 
 struct evictor_counts {

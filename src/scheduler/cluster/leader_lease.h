@@ -1,6 +1,6 @@
 /*
- * A Lease (coordination.k8s.io/v1), by which replicas elect a leader. Its times are by the holder's clock, so compare them only
- * with each other. Thread-safe.
+ * Reads and writes a Lease (coordination.k8s.io/v1), by which replicas elect a leader. The Lease's times are by the holder's
+ * clock, so compare them only with each other. Thread-safe.
  */
 #pragma once
 

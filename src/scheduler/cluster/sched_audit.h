@@ -1,6 +1,6 @@
 /*
- * allot-scheduler's audit log (setting audit_log; allot-audit(5)): evicted pods, victims named for preemption, rejected
- * bindings. If the log is off, its pointer is NULL, which all functions accept. Main thread only.
+ * Writes allot-scheduler's audit log (setting audit_log; allot-audit(5)), which records evicted pods, victims named for
+ * preemption, and rejected bindings. If the log is off, its pointer is NULL, which all functions accept. Main thread only.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct sched_audit_pod {
 	const char *pod_namespace, *pod, *uid, *node;
 };
 
-/* Records an eviction. `refused`: why it failed, or NULL. */
+/* Records an eviction. `refused` says why the eviction failed; NULL if it succeeded. */
 void sched_audit_evict(struct sched_audit *audit, const struct sched_audit_pod *of,
 		       const char *reason, const char *refused);
 /* Records a preempt call and the victims in its answer. Records nothing if there are no victims. */

@@ -20,8 +20,8 @@ struct explain_query {
 };
 
 /*
- * Explains the named pod; *ret is a new object. -ENOENT: no such pod with GPU requests, or no such node; -EAGAIN: the first
- * lists are incomplete; -ENOMEM.
+ * Explains the named pod; *ret is a new object. Returns 0, -ENOENT if there is no such pod with GPU requests or no such node,
+ * -EAGAIN if the first lists are incomplete, or -ENOMEM.
  */
 int explain_pod(struct model *model, const struct explain_query *query, json_t **ret,
 		struct error *err);

@@ -221,7 +221,7 @@ static json_t *node_lacks(const struct model *m, const struct model_node *node,
 		if (lack[i].cores_mpct > most.cores_mpct)
 			most.cores_mpct = lack[i].cores_mpct;
 	}
-	/* Rounded up, so that freeing the named amount suffices. */
+	/* Round up, so that freeing the named amount suffices. */
 	return json_pack("{s:i,s:I,s:i,s:i}", "cards", (int)short_of, "memory_mib",
 			 (json_int_t)((most.memory_bytes + (1u << MIB_BITS) - 1) >> MIB_BITS),
 			 "cores_pct", (int)((most.cores_mpct + MPCT - 1) / MPCT), "permille",

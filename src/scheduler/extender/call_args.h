@@ -19,7 +19,7 @@ struct call_name {
 
 struct call_args {
 	unsigned references;
-	json_t *object; /* the arguments; perhaps NodeNames is only in `name`; owned */
+	json_t *object; /* the arguments; may lack NodeNames: see `name`; owned */
 	const json_t *whole; /* whole Node objects, part of `object`; if the call has them, its names are ignored */
 	/* the call names nodes and sends no Node objects; a null list of names counts as empty */
 	bool is_by_names;

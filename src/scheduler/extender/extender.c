@@ -1,4 +1,4 @@
-/* Code that all verbs of the extender share, and the verb prioritize. */
+/* Implements the verb prioritize, and what all verbs of the extender share. */
 #include "scheduler/extender/extender.h"
 
 #include <errno.h>
@@ -74,8 +74,8 @@ int inventory_of_object(struct model *m, const json_t *node, struct inventory *r
 /* ---- prioritize ---- */
 
 /*
- * Weight of a node's fullness: of nodes that lose equal room, the fuller one wins. Too small to outweigh the loss of one
- * request.
+ * Weight of a node's fullness in its score: of nodes where the pod takes equally valuable room, the fuller one wins. The weight
+ * is too small to outweigh the loss of room for one request.
  */
 #define TIE 1e-12
 

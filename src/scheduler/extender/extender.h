@@ -1,7 +1,7 @@
 /*
- * The verbs of a scheduler extender (k8s.io/kube-scheduler/extender/v1), as functions of the model and the JSON arguments,
- * without I/O or clock. Each answer is a new object, NULL if memory runs out. Malformed arguments give an answer with "Error".
- * Call from the model's thread.
+ * Implements the verbs of a scheduler extender (k8s.io/kube-scheduler/extender/v1), as functions of the model and the JSON
+ * arguments, without I/O or clock. Each answer is a new object, NULL if memory runs out. Malformed arguments give an answer
+ * with "Error". Call from the model's thread.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ struct filter_answer *extender_filter(struct model *model, struct call_args *arg
 char *extender_prioritize(struct model *model, const struct call_args *args);
 
 /*
- * Returns the nodes where evictions would make room for the pod, with victims: those that kube-scheduler chose for its own
- * reasons, and as few further pods as needed, opportunistic or of lower priority.
+ * Returns the nodes where evictions would make room for the pod, with victims. The victims are those that kube-scheduler chose
+ * for its own reasons, and as few further pods as needed. Further pods are opportunistic or of lower priority.
  */
 json_t *extender_preempt(struct model *model, const json_t *args);
 

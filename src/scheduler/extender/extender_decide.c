@@ -1,4 +1,4 @@
-/* The decision for the verb bind: which cards the pod gets. */
+/* Decides, for the verb bind, which cards the pod gets. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* The verb filter: which nodes a pod fits, and why not the others. */
+/* Implements the verb filter: finds which nodes a pod fits, and why it does not fit the others. */
 #include <errno.h>
 #include <string.h>
 
@@ -224,9 +224,9 @@ static bool may_preempt(const struct filtering *f)
 }
 
 /*
- * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED, and nominates a node for
- * the pod: of the nodes where evictions make room, the node whose most important victim has the lowest priority. Does nothing
- * for an opportunistic pod.
+ * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED. Of the nodes where evictions
+ * make room, nominates for the pod the node whose most important victim has the lowest priority. Does nothing for an
+ * opportunistic pod.
  */
 static void nominate_node(struct filtering *f)
 {

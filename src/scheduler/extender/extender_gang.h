@@ -2,9 +2,10 @@
  * How the verbs treat a gang's pod: the pod is placed only when as many pods as the gang's size have room. Then the room for
  * all of them is reserved at once. Internal to extender*.c.
  *
- * No two gangs deadlock, each holding half of what it needs: one thread reserves for a whole gang or not at all. kube-scheduler
- * may keep other resources, such as host memory, for some pods of a gang although it cannot place the others. It frees these
- * resources when the gang's reservations expire. The gang gets new reservations only after a pause (gang_backoff_ns()).
+ * Two gangs cannot deadlock by each holding half of what it needs: one thread makes all reservations, and for a whole gang or
+ * not at all. kube-scheduler may keep other resources, such as host memory, for some pods of a gang although it cannot place
+ * the others. It frees these resources when the gang's reservations expire. The gang gets new reservations only after a pause
+ * (gang_backoff_ns()).
  */
 #pragma once
 
@@ -49,9 +50,9 @@ int extender_gang_check(struct model *model, const struct model_pod *pod, const 
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
 /*
- * Whether evictions for this pod may help. If room is searched for the pod's gang as a whole, evictions help only if all pods
- * of the gang would have room after them: without the pods below `priority` and, unless this pod is opportunistic, without
- * opportunistic pods. Always true for a pod outside gangs.
+ * Whether evictions for this pod may help. Always true for a pod outside gangs. If room is searched for the pod's gang as a
+ * whole, evictions help only if they would make room for all pods of the gang. They would remove the pods below `priority` and,
+ * unless this pod is opportunistic, all opportunistic pods.
  */
 bool extender_gang_may_preempt(struct model *model, const struct extender_call *call,
 			       int32_t priority);

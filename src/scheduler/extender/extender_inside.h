@@ -1,4 +1,4 @@
-/* Shared by the extender's verbs. Internal to extender*.c. */
+/* Declares what the extender's verbs share. Internal to extender*.c. */
 #pragma once
 
 #include "kube/hami/pod.h"
@@ -17,8 +17,8 @@ struct extender_call {
 };
 
 /*
- * Begins a call. -EINVAL: `args` has no pod; -EAGAIN: the model's first lists are incomplete; -ENOMEM. A malformed request is
- * no error here: see `request_error`.
+ * Begins a call. Returns 0, -ENOMEM, -EINVAL if `args` has no pod, or -EAGAIN if the model's first lists are incomplete. A
+ * malformed request is no error here: see `request_error`.
  */
 int extender_call_begin(struct model *model, const json_t *args, struct extender_call *ret,
 			struct error *err);
@@ -26,8 +26,8 @@ void extender_call_end(struct extender_call *call);
 int32_t extender_call_priority(const struct extender_call *call);
 
 /*
- * Reads the cards of a call's whole Node object, and charges the pods that the model has on the node of this name. Errors as by
- * inventory_read(). Free *ret with inventory_free().
+ * Reads the cards of a call's whole Node object, and charges the pods that the model has on the node of this name. Returns
+ * errors like inventory_read(). Free *ret with inventory_free().
  */
 int inventory_of_object(struct model *model, const json_t *node, struct inventory *ret,
 			struct error *err);

@@ -1,8 +1,8 @@
 /*
- * The verb preempt. kube-scheduler names nodes and, for each, victims: pods whose end would make room. The answer keeps these
- * victims: kube-scheduler named as few as it could, perhaps for resources such as host memory that only it checks. If the
- * victims free too little of the cards, adds as few further pods as needed: opportunistic pods first, then those of lower
- * priority, the lowest first. If the namespace's quota is used up, only pods of that namespace help.
+ * Implements the verb preempt. kube-scheduler names nodes and, for each, victims: pods whose end would make room. The answer
+ * keeps these victims: kube-scheduler named as few as it could, perhaps for resources such as host memory that only it checks.
+ * If the victims free too little of the cards, the answer adds as few further pods as needed: opportunistic pods first, then
+ * those of lower priority, the lowest first. If the namespace's quota is used up, only pods of that namespace help.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * The answer of filter: a verdict per node, in the call's order. Nodes share reasons, so each text is stored once.
+ * The answer to a filter call has one verdict per node, in the call's order. Nodes share reasons, so each text is stored once.
  *
  *     verdict[i] -> list, reason[k] -> "8/8 CardInsufficientMemory"
  *
@@ -27,7 +27,7 @@ struct filter_answer {
 	struct call_args *args;     /* a reference */
 	char error[ERROR_TEXT_MAX]; /* why there are no verdicts; "" if there are */
 	size_t fits;
-	/* All reasons one after the other, and where each begins. Owned */
+	/* The texts of all reasons, one after the other, and where each text begins; owned. */
 	char *text;
 	size_t text_used, text_size;
 	size_t *reason;

@@ -1,5 +1,5 @@
 /*
- * Texts of a pod's events about a filter call, in HAMi's words (its pkg/scheduler/score.go and scheduler.go):
+ * Makes the texts of a pod's events about a filter call, in HAMi's words (its pkg/scheduler/score.go and scheduler.go):
  *
  *     FilteringFailed   3 nodes CardInsufficientMemory(a,b,c)
  *     FilteringFailed   no available node, 3 nodes do not meet

@@ -8,7 +8,7 @@
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
 #define SHARE_KIND "NVIDIA"
-/* A link's score (place_link_score): 100 for each NVLink, plus 10 for each level. */
+/* A link's score (place_link_score) is 100 for each NVLink, plus 10 for each level. */
 #define SCORE_OF_NVLINK 100
 #define SCORE_OF_LEVEL 10
 

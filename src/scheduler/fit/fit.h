@@ -5,8 +5,8 @@
  * A part is one container's request. Parts get cards one after the other, containers that run together first; each part sees
  * the cards as the earlier parts left them. If there are only two such containers, the cards are computed instead of tried
  * (is_pair() in fit.c has the conditions), so that a solution is found if there is one. An init container ends before the main
- * containers begin: it sees the node without them, but with the sidecars started before it, and reuses the main containers'
- * cards if they suffice. A reused card is charged the larger share.
+ * containers begin. So it sees the node without them, but with the sidecars started before it. It gets cards of the main
+ * containers again, if these cards suffice; such a card is charged only the larger share.
  */
 #pragma once
 
@@ -102,8 +102,8 @@ struct fit_reasons {
 };
 
 /*
- * Whether the request fits. A request without parts always fits. If it does not fit, *ret has the reasons; otherwise *ret
- * means nothing.
+ * Whether the request fits. A request without parts always fits. If the request does not fit, *ret has the reasons; otherwise
+ * *ret has no meaning.
  */
 bool fit_check(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret);
 
@@ -122,6 +122,9 @@ enum inventory_stage fit_stage(const struct request_part *part);
 int fit_reasons_text(const struct inventory *inventory, const struct fit_reasons *reasons,
 		     char *text, size_t size);
 
-/* Chooses cards for the request of fit_begin(). 0: free *ret with shares_free(). -ENOSPC: *ret_reasons says why. -ENOMEM. */
+/*
+ * Chooses cards for the request of fit_begin(). Returns 0, -ENOSPC with the reasons in *ret_reasons, or -ENOMEM. Free *ret with
+ * shares_free().
+ */
 int fit_choose(struct fit *fit, const struct inventory *inventory, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons);

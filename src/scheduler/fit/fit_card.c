@@ -1,4 +1,4 @@
-/* The GPUs of a node as one request sees them: which it may use, and how full they count as. */
+/* Decides which GPUs of a node a request may use, and how full these GPUs are for the request. */
 #include "scheduler/fit/fit.h"
 
 #include <string.h>

@@ -59,8 +59,8 @@ struct inventory_source {
 };
 
 /*
- * Reads the cards, with nothing charged. -ENODATA: no description of cards. -EINVAL: an impossible one (malformed, too many,
- * duplicates, figures that no card has). -ENOMEM.
+ * Reads the cards, with nothing charged. Returns 0, -ENOMEM, -ENODATA if there is no description of cards, or -EINVAL if the
+ * description is impossible (malformed, too many cards, duplicates, figures that no card has).
  */
 int inventory_read(const struct inventory_source *source, struct string_map *strings,
 		   struct inventory *ret, struct error *err);

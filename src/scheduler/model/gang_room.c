@@ -187,7 +187,8 @@ static bool needs_room(const struct gang_rank *member)
 
 /*
  * Lists the gang's pods that need room, and suspends the charges of their reservations, so that any of them may use that room.
- * Shares in a pod's annotations, from an earlier attempt, stay charged: only that pod may use their room. -1: out of memory.
+ * Shares in a pod's annotations, from an earlier attempt, stay charged: only that pod may use their room. Returns -1 if out of
+ * memory.
  */
 static int gang_search_begin(struct gang_search *s, const struct gang *gang)
 {

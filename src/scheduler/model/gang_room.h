@@ -16,8 +16,8 @@ size_t gang_room_reserve(struct model *model, struct gang *gang, const struct ga
 			 size_t needed);
 
 /*
- * Returns true if the gang would have room after these pods on its candidate nodes were evicted: all bound pods below
- * `priority` and, unless the asker itself is opportunistic, all bound opportunistic pods. Changes nothing.
+ * Returns true if the gang would have room after evictions on its candidate nodes. These would evict all bound pods below
+ * `priority`. Unless the asker itself is opportunistic, they would also evict all bound opportunistic pods. Changes nothing.
  */
 bool gang_room_without(struct model *model, struct gang *gang, const struct gang_rank *asker,
 		       size_t needed, int32_t priority);

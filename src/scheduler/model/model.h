@@ -1,7 +1,7 @@
 /*
- * The scheduler's model of the cluster: each node's cards, and each pod's shares of them. Built from a watch's objects, in any
- * order. A pod has the shares that its annotations name, or those just reserved for it, until it ends or is deleted. A quota
- * limits the sum of the shares in a namespace.
+ * The scheduler's model of the cluster: each node's cards, and each pod's shares of them. The model is built from a watch's
+ * objects, in any order. A pod has the shares that its annotations name, or those just reserved for it, until it ends or is
+ * deleted. A quota limits the sum of the shares in a namespace.
  *
  *     node -> card (policy/placement/place_node.h): total, used          pod -> its node, its shares of cards
  *
@@ -46,21 +46,24 @@ void model_list_end(struct model *model, enum model_kind kind);
 bool model_is_ready(const struct model *model);
 
 /*
- * Adds or updates a node. -EINVAL: an annotation is malformed. Without a valid description of its cards the node gets no pods
- * with GPUs; without its measured use, opportunistic pods are placed there by guarantees. -ENOMEM.
+ * Adds or updates a node. Returns 0, -ENOMEM, or -EINVAL if an annotation is malformed. Without a valid description of its
+ * cards, the node gets no pods with GPUs. Without its measured use, opportunistic pods are placed there by guarantees.
  */
 int model_update_node(struct model *model, const json_t *node, struct error *err);
 void model_remove_node(struct model *model, const char *name);
 
 /*
- * Adds or updates a pod. -EINVAL: the object or its annotations of shares are malformed, or these annotations are ignored
- * because the pod requests no GPU. A malformed request is no error here: the pod waits, and explanations have the reason.
- * -ENOMEM. Pods without shares, GPU requests and gang are not stored, unless a filter call named them.
+ * Adds or updates a pod. Returns 0, -ENOMEM, or -EINVAL if the object or its annotations of shares are malformed, or if these
+ * annotations are ignored because the pod requests no GPU. A malformed request is no error here: the pod waits, and
+ * explanations have the reason. Pods without shares, GPU requests and gang are not stored, unless a filter call named them.
  */
 int model_update_pod(struct model *model, const json_t *pod, struct error *err);
 void model_remove_pod(struct model *model, const json_t *pod);
 
-/* Adds or updates a ResourceQuota. -EINVAL: its limits for cards are malformed, and the earlier ones stay. -ENOMEM. */
+/*
+ * Adds or updates a ResourceQuota. Returns 0, -ENOMEM, or -EINVAL if its limits for cards are malformed; the earlier limits
+ * then stay.
+ */
 int model_update_quota(struct model *model, const json_t *quota, struct error *err);
 void model_remove_quota(struct model *model, const json_t *quota);
 
@@ -108,8 +111,8 @@ size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t
 /*
  * Returns up to `most` pods that kube-scheduler should try again. Pods that found no node are returned once, two seconds after
  * room became free, if they still wait. Pods of a gang are returned without delay: when all of the gang's pods exist, when its
- * pause is over, and when room is reserved for it (then again every few seconds, until bind calls come). The strings are valid
- * until the model changes.
+ * pause is over, and when room is reserved for it. In the last case, they are returned again every few seconds until bind calls
+ * come. The strings are valid until the model changes.
  */
 struct model_requeue_pod {
 	const char *pod_namespace, *name;
@@ -173,7 +176,9 @@ void model_cooldown_retry(struct model *model, const char *node);
 struct model_counts {
 	size_t nodes;          /* nodes that have cards */
 	size_t nodes_rejected; /* nodes whose description of their cards was rejected */
-	/* pods: those with cards; pods_waiting: unbound pods without cards; reservations: pods with a reservation */
+	/*
+	 * `pods` counts pods with cards, `pods_waiting` unbound pods without cards, and `reservations` pods with a reservation.
+	 */
 	size_t cards, pods, pods_waiting, reservations;
 	size_t gangs_waiting; /* gangs of known size, with no pod bound or being bound */
 	size_t gangs_placed;  /* gangs whose size is met by pods that are bound or need no card */

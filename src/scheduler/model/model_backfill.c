@@ -1,4 +1,6 @@
-/* The model's backfill reservation (backfill_reservation.h): nodes kept for a gang that has waited long. */
+/*
+ * Makes and ends the model's backfill reservation (backfill_reservation.h), which keeps nodes for a gang that has waited long.
+ */
 #include "scheduler/gang/backfill_reservation.h"
 #include "scheduler/model/gang_room.h"
 #include "scheduler/model/model_gang.h"

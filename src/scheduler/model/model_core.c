@@ -1,4 +1,4 @@
-/* The model's life cycle, clock, full lists, and views for reports. */
+/* Makes and frees the model, sets its clock, handles full lists of objects, and makes views for reports. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -229,8 +229,8 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		if (!list[i].is_victim)
 			continue;
 		/*
-		 * Keep the room for the pod, unless all victims are opportunistic and were named in this call: then only
-		 * opportunistic pods could take that room, and the cards are closed to them.
+		 * Keep the room for the pod. This is not needed if all victims are opportunistic and were named in this call:
+		 * only opportunistic pods could take their room, and the cards are closed to them.
 		 */
 		if ((!model_is_opportunistic(victim) || named == most || node->nominated_pod) &&
 		    node->nominated_pod != pod) {

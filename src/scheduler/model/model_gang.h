@@ -1,6 +1,6 @@
 /*
- * The model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for the
- * gang. Internal to the model and the extender. A pod outside gangs has no struct gang_rank.
+ * Keeps the model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for
+ * the gang. Internal to the model and the extender. A pod outside gangs has no struct gang_rank.
  *
  *     gangs: "namespace/name" -> gang -> its members, the oldest first: model_pod->member
  */

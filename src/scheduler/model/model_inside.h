@@ -1,5 +1,5 @@
 /*
- * The model's structures, for the model and the extender only.
+ * Defines the model's structures, for the model and the extender only.
  *
  *     nodes: name -> model_node   inventory, and a list of the pods that are charged to it
  *     pods:  uid  -> model_pod    the shares in its annotations, and its reservation; at most one of the two is charged

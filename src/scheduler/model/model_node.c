@@ -1,4 +1,4 @@
-/* The model's nodes: each node's cards, and what pods use of them. */
+/* Keeps the model's nodes: each node's cards, and what pods use of them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

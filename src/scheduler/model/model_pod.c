@@ -1,4 +1,4 @@
-/* The model's pods: each pod's shares, and the requests of pods that wait. */
+/* Keeps the model's pods: each pod's shares, and the requests of pods that wait. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

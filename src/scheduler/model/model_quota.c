@@ -1,5 +1,5 @@
 /*
- * The model's namespaces: what all pods of a namespace together use of the cards, and what the namespace's ResourceQuota
+ * Keeps the model's namespaces: what all pods of a namespace together use of the cards, and what the namespace's ResourceQuota
  * objects allow. Of several quotas, the tightest limit of each kind counts.
  */
 #include <errno.h>

@@ -20,8 +20,8 @@ struct cooldown_now {
 };
 
 /*
- * Reads the cooldowns of the inventory's cards from the annotation `text` (NULL: missing) into `use`. -EINVAL: malformed,
- * nothing changed; -ENOMEM.
+ * Reads the cooldowns of the inventory's cards from the annotation `text` (NULL: missing) into `use`. Returns 0, -ENOMEM, or
+ * -EINVAL if the text is malformed; then nothing changes.
  */
 int cooldown_load(struct use *use, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err);

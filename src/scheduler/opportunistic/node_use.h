@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* Three times the longest default interval between allotd's reports. */
+/* Three times the longest interval between allotd's reports if allotd's setting kube_use_window is 5m. */
 #define USE_FRESH_NS (UINT64_C(180) * 1000000000)
 
 struct inventory;
@@ -39,7 +39,7 @@ struct use {
 
 /*
  * Reads the annotation (NULL: missing). `inventory` has the node's present cards; a card that `use` already has keeps its
- * cooldown. -EINVAL: malformed, counts as missing; -ENOMEM.
+ * cooldown. Returns 0, -ENOMEM, or -EINVAL if the text is malformed; it then counts as missing.
  */
 int use_update(struct use *use, const char *text, const struct inventory *inventory,
 	       uint64_t now_ns, struct error *err);

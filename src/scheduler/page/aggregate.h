@@ -1,13 +1,13 @@
 /*
- * A summary of the cluster, shared by all readers of the web page: how much of each node's cards is assigned. Valid until the
- * model changes. Call from the model's thread.
+ * Summarizes the cluster for all readers of the web page: how much of each node's cards is assigned. A summary is valid until
+ * the model changes. Call from the model's thread.
  */
 #pragma once
 
 #include "scheduler/model/model_inside.h"
 #include "scheduler/page/view.h"
 
-/* Sums over cards. promised: assigned to pods, used or not. */
+/* Sums over cards. promised_bytes and promised_mpct are assigned to pods, used or not. */
 struct aggregate_sum {
 	uint64_t memory_bytes, promised_bytes;
 	uint64_t cores_mpct, promised_mpct;
@@ -28,7 +28,8 @@ struct aggregate {
 	struct aggregate_sum sum;
 	size_t nodes_without, nodes_rejected;
 	/*
-	 * numbers of pods. pods: all in the model; waiting: those that wait for cards; reserved: those that have a reservation
+	 * Numbers of pods: `pods` counts all in the model, `waiting` those that wait for cards, and `reserved` those that have
+	 * a reservation.
 	 */
 	size_t pods, waiting, reserved;
 };

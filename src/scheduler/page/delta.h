@@ -18,7 +18,7 @@ struct sent_rows {
 	} row[VIEW_ROWS];
 };
 
-/* Zeroed: nothing was sent. */
+/* A zeroed struct means that nothing was sent yet. */
 struct sent_state {
 	bool has_begun;
 	uint64_t cluster, open; /* digests of what delta_part() wrote */

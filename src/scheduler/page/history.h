@@ -1,4 +1,6 @@
-/* How much of the cluster was assigned in the last ten minutes, for a page that has just been loaded. Not thread-safe. */
+/*
+ * Records how much of the cluster was assigned in the last ten minutes, for a page that has just been loaded. Not thread-safe.
+ */
 #pragma once
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /*
- * Why pods wait (wait_summary.h), for the pods that readers of the web page see. Reasons are computed one after the other, and
- * again after changes. Together they use at most a quarter of explain_limit, the rate limit of `allot explain`. Call from the
- * model's thread.
+ * Computes why pods wait (wait_summary.h), for the pods that readers of the web page see. Reasons are computed one after the
+ * other, and again after changes. Together they use at most a quarter of explain_limit, the rate limit of `allot explain`. Call
+ * from the model's thread.
  */
 #pragma once
 

@@ -69,7 +69,7 @@ static int find_word(const char *name, const char *value, const char *const *wor
 	return refuse(name, value, right, err);
 }
 
-/* Reads the states to show: "all", or one word. Bit i of *ret: state i. */
+/* Reads the states to show: "all", or one word. Bit i of *ret stands for state i. */
 static int read_states(const char *name, const char *value, const char *const *words, size_t count,
 		       unsigned *ret, struct error *err)
 {

@@ -48,8 +48,8 @@ struct view {
 typedef const char *(*view_argument)(const void *data, const char *name);
 
 /*
- * Reads a view. By default: all nodes by name, and the pods that wait or have a reservation. -EINVAL: err has the value and
- * what would be right.
+ * Reads a view. By default, it shows all nodes by name, and the pods that wait or have a reservation. On -EINVAL, err has the
+ * value and what would be right.
  */
 int view_read(view_argument argument, const void *data, struct view *ret, struct error *err);
 

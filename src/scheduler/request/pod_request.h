@@ -1,5 +1,5 @@
 /*
- * A pod's request: the limits of its containers, in the vocabulary of HAMi or of gpu-manager, and its annotations.
+ * Reads a pod's request: the limits of its containers, in the vocabulary of HAMi or of gpu-manager, and its annotations.
  *
  *     nvidia.com/gpu: 2                  number of cards; the other values are per card. Default 1 if another value is named
  *     nvidia.com/gpumem: 3000            MiB
@@ -98,8 +98,8 @@ struct request {
 };
 
 /*
- * Reads a pod's request. 0: free *ret with request_free(). -EINVAL or -ERANGE: err names the container, the limit or
- * annotation, and what would be right. -ENOMEM.
+ * Reads a pod's request; free *ret with request_free(). Returns 0, -ENOMEM, -EINVAL or -ERANGE. On the last two, err names the
+ * container, the limit or annotation, and what would be right.
  */
 int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
 		 struct error *err);

@@ -1,5 +1,5 @@
 /*
- * Limits on the total of a namespace's shares of cards, from its ResourceQuota objects, with HAMi's keys:
+ * Reads limits on the total of a namespace's shares of cards, from its ResourceQuota objects, with HAMi's keys:
  *
  *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
  *     limits.nvidia.com/gpucores: 300      percent of a card's compute
@@ -30,7 +30,10 @@ struct quota_limits {
 
 const char *quota_resource(const struct request_terms *terms, enum quota_kind kind);
 
-/* Reads a ResourceQuota; *ret has no limits if that quota names no cards. -EINVAL: a limit is negative or no whole number. */
+/*
+ * Reads a ResourceQuota; *ret has no limits if that quota names no cards. Returns -EINVAL if a limit is negative or no whole
+ * number.
+ */
 int quota_read(const json_t *object, const struct request_terms *terms, struct quota_limits *ret,
 	       struct error *err);
 

@@ -15,7 +15,7 @@
 
 /*
  * Sets the request's fields that all parts share, and each part's initial values in *ret_place. The request owns the strings.
- * -EINVAL: err names the annotation and what would be right. -ENOMEM.
+ * Returns 0, -ENOMEM, or -EINVAL; err then names the annotation and what would be right.
  */
 int request_read_annotations(const struct kube_pod *pod, const struct request_terms *terms,
 			     struct request *request, struct place_request *ret_place,

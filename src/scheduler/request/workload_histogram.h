@@ -32,7 +32,7 @@ struct histogram {
 
 /*
  * Counts a request. Returns 1 if its kind is new and got the index *ret_kind in `kinds`, perhaps that of a dropped kind.
- * Returns 0 if the kind has an index already, or gets none. -ENOMEM: not counted.
+ * Returns 0 if the kind has an index already, or gets none, and -ENOMEM if the request was not counted.
  */
 int histogram_count(struct histogram *histogram, const struct place_request *request,
 		    unsigned *ret_kind);

@@ -98,9 +98,9 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 
 /*
  * Checks a session's client (a gnutls_session_t; NULL without TLS). A pattern in `names` (fnmatch(3), separated by commas) must
- * match the certificate's common name, a DNS name, URI or mail address. -ENOTCONN: no TLS; -ENODATA: no certificate;
- * -EKEYREJECTED: not signed by an authority in client_ca, expired, or not for clients; -EACCES: no name matches. err says what
- * would be right.
+ * match the certificate's common name, a DNS name, URI or mail address. Returns -ENOTCONN without TLS, and -ENODATA without a
+ * certificate. Returns -EKEYREJECTED if the certificate is not signed by an authority in client_ca, has expired or is not for
+ * clients. Returns -EACCES if no name matches. err says what would be right.
  */
 static int peer_check(void *session, const char *names, struct error *err)
 {
@@ -178,7 +178,7 @@ static int check_certificate(const struct authorizer *authorizer,
 	return r;
 }
 
-/* Returns 0; 401: the token is missing or wrong; 503: token_file cannot be read. */
+/* Returns 0, 401 if the token is missing or wrong, or 503 if token_file cannot be read. */
 static unsigned check_token(const struct authorizer *authorizer, const char *authorization,
 			    struct error *err)
 {

@@ -32,9 +32,9 @@ struct authorizer {
 	uint64_t logged_ns;     /* when a refusal was logged last; 0: never */
 };
 
-/* Parses a list of verbs, such as "bind, filter", or "none", into bits. -EINVAL: err says what would be right. Pure. */
+/* Parses a list of verbs, such as "bind, filter", or "none", into bits. On -EINVAL, err says what would be right. Pure. */
 int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err);
 
-/* 0 if the client may use the verb. Otherwise the HTTP status (401, 403, 503); err says why. */
+/* Returns 0 if the client may use the verb, otherwise the HTTP status (401, 403, 503); err then says why. */
 unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 		   const struct server_request *request, struct error *err);

@@ -1,5 +1,5 @@
 /*
- * The flags of HAMi's scheduler and webhook, so that their command line works here. A flag sets one of our settings, is
+ * Accepts the flags of HAMi's scheduler and webhook, so that their command line works here. A flag sets one of our settings, is
  * accepted because it asks for what allot-scheduler always does, or is rejected with a reason. Keys of HAMi's device
  * configuration are accepted too.
  *

@@ -14,7 +14,7 @@
 
 /*
  * Makes the certificate and the key in `dir`, which is created if missing. `names`: the server's DNS names and addresses,
- * separated by commas; the first is also the subject. -EEXIST if one of these files exists; it is not replaced.
+ * separated by commas; the first is also the subject. Returns -EEXIST if one of these files exists; no file is replaced.
  */
 int issuer_make(const char *dir, const char *names, struct error *err);
 

@@ -1,4 +1,4 @@
-/* Counters of requests, and the page of metrics in Prometheus' text format. Main thread only. */
+/* Counts requests, and makes the page of metrics in Prometheus' text format. Main thread only. */
 #pragma once
 
 #include <stdint.h>

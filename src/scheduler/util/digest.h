@@ -1,4 +1,6 @@
-/* 64-bit digests of texts, to recognize a text without storing it: FNV-1a (draft-eastlake-fnv). Pure; thread-safe. */
+/*
+ * Computes 64-bit digests of texts by FNV-1a (draft-eastlake-fnv), to recognize a text without storing it. Pure; thread-safe.
+ */
 #pragma once
 
 #include <stdint.h>

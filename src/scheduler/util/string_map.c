@@ -5,7 +5,7 @@
 
 #define BUCKETS_FIRST 64
 
-/* FNV-1a (draft-eastlake-fnv); then mixes higher bits into the low bits, which select the bucket. */
+/* Computes FNV-1a (draft-eastlake-fnv), then mixes higher bits into the low bits, which select the bucket. */
 static uint32_t hash_of(const char *text, size_t length)
 {
 	uint32_t hash = 2166136261U;

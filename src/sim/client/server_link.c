@@ -30,7 +30,7 @@ static void in_fork_child(void)
 	if (!the_link)
 		return;
 	atomic_store(&the_link->dead, true);
-	/* With this copy of the socket open, the server would not see the parent exit while this child lives. */
+	/* Close this copy of the socket: while the copy is open, the server would not see the parent exit. */
 	if (the_link->fd >= 0)
 		close(the_link->fd);
 	the_link->fd = -1;

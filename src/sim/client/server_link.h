@@ -1,9 +1,9 @@
 /*
  * A client's connection to the server that simulates the GPUs ("cards"). Thread safe, except where noted.
  *
- * There is no reader thread: one of the threads that wait for replies reads the replies for all of them, until its own reply
- * has come. After a fork, the child's link is dead and its descriptor closed. If the server goes away, every call fails with
- * LINK_DEAD, including calls that wait.
+ * There is no reader thread. One of the threads that wait for replies reads for all of them, until its own reply has come.
+ * After a fork, the child's link is dead and its descriptor closed. If the server goes away, every call fails with LINK_DEAD,
+ * including calls that wait.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* Contexts, the context stack of each thread, and the objects that end with a context. */
+/* Makes and ends contexts, and the objects that end with a context. Keeps each thread's stack of current contexts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +6,10 @@
 
 #define STACK_MAX 64
 
-/* CU_LIMIT_STACK_SIZE, local memory per thread: the limit's number, its bytes in a new context, and its largest value. */
+/*
+ * The limit CU_LIMIT_STACK_SIZE is the local memory of a thread: the limit's number, its value in a new context, its largest
+ * value.
+ */
 #define LIMIT_STACK 0
 #define STACK_BYTES 1024
 #define STACK_MAX_BYTES (512 << 10)

@@ -1,4 +1,7 @@
-/* Memsets: asynchronous, at the speed of the GPU's memory. Where the simulation keeps real bytes, they are written. */
+/*
+ * Memsets run asynchronously, at the speed of the GPU's memory. They write the memory's bytes if the simulation keeps these
+ * (va.c).
+ */
 #include <string.h>
 
 #include "sim/cuda/sim.h"

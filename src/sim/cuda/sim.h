@@ -69,7 +69,7 @@ static inline void sim_free_handle(void *handle)
 
 struct CUctx_st {
 	uint32_t magic;
-	uint32_t id; /* at the server */
+	uint32_t id; /* the context's number at the server */
 	CUdevice dev;
 	unsigned int flags;
 	bool primary;
@@ -94,10 +94,10 @@ struct CUstream_st {
 	int priority;
 	bool legacy;
 	bool per_thread;
-	pthread_t thread;            /* for a per-thread default stream */
-	CUstream next;               /* of the context */
+	pthread_t thread;            /* owner of a per-thread default stream */
+	CUstream next;               /* next stream of the context */
 	struct sim_capture *capture; /* guarded by sim_capture_lock */
-	/* number that the stream got when it last joined a capture; never reused */
+	/* the number given to the stream when it last joined a capture; never reused */
 	uint64_t joining;
 	bool joined; /* another stream waits for all captured work of this stream */
 };
@@ -121,7 +121,7 @@ struct CUfunc_st {
 	uint32_t magic;
 	CUfunction next;
 	CUmodule module;
-	uint64_t ns;     /* of the whole grid on an idle GPU */
+	uint64_t ns;     /* time of the whole grid on an idle GPU */
 	uint64_t blocks; /* the grid size for which ns holds; 0: any */
 	bool spins;
 	int max_dynamic_shared;
@@ -157,9 +157,9 @@ enum sim_step_kind {
 
 struct sim_step {
 	enum sim_step_kind kind;
-	uint64_t ns;              /* of KERNEL, COPY, SET */
-	uint64_t blocks, threads; /* of KERNEL: blocks of the grid, threads of a block */
-	enum sim_way way;         /* of COPY, SET */
+	uint64_t ns;              /* KERNEL, COPY, SET: how long the step takes */
+	uint64_t blocks, threads; /* KERNEL: blocks of the grid, threads of a block */
+	enum sim_way way;         /* COPY, SET: the direction */
 	void *fn;                 /* HOST_FUNC: a CUhostFn; CALLBACK: a CUstreamCallback */
 	void *data;
 	uint64_t addr, value;
@@ -369,7 +369,7 @@ bool sim_va_has_bytes(uint64_t addr, uint64_t n);
 /* memory.c, heap.c, pool.c */
 CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block);
 void sim_block_free(uint32_t block);
-uint64_t sim_round(CUdevice dev, uint64_t bytes); /* up to the GPU's granularity */
+uint64_t sim_round(CUdevice dev, uint64_t bytes); /* rounds up to the GPU's granularity */
 CUresult sim_free(uint64_t addr);                 /* call with sim.lock held */
 /* frees the region and its memory; call with sim.lock held */
 void sim_region_drop(struct sim_region *region);

@@ -9,7 +9,7 @@
 #define SM_THREADS 2048
 #define SM_BLOCKS 32
 #define ALL 1000000  /* SMs of a GPU, in the units of SIM_WORK */
-#define COPIES 10000 /* of ALL: copies take hardly any SMs */
+#define COPIES 10000 /* a copy's part of ALL: copies take hardly any SMs */
 #define TAIL_WAVES 0.2
 
 uint32_t sim_space_sms(const struct sim_device *device)

@@ -1,4 +1,4 @@
-/* A program's devices and their order: CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and MIG. */
+/* Finds which devices a program sees, and in which order: by CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and MIG. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

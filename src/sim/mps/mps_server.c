@@ -171,7 +171,7 @@ int mps_serve(int control_fd)
 		polled[count] = (struct pollfd){ .fd = is_quitting ? -1 : control_fd,
 						 .events = POLLIN };
 		if (poll(polled, count + 1, is_quitting ? 1000 : -1) == 0)
-			break; /* as "quit -t 1": the remaining clients end with the server */
+			break; /* as with "quit -t 1", the remaining clients end with the server */
 		if (polled[count].revents && !handle_control(control_fd, &again)) {
 			is_quitting = true;
 			if (polled[count].revents & POLLHUP)

@@ -9,7 +9,10 @@
 #define MPS_PID_FILE "nvidia-cuda-mps-control.pid"
 #define MPS_CLIENT_HELLO "client\n" /* any other text is a command of the tool */
 
-/* The one-byte answer to a client: accepted; the server has MPS_CLIENTS_MAX clients; there is no server at the moment. */
+/*
+ * The one-byte answer to a client. TAKEN: accepted. FULL: the server has MPS_CLIENTS_MAX clients. AWAY: there is no server at
+ * the moment.
+ */
 #define MPS_TAKEN 't'
 #define MPS_FULL 'f'
 #define MPS_AWAY 'a'

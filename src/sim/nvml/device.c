@@ -1,4 +1,4 @@
-/* Properties of a device that do not change. */
+/* Answers queries for a device's properties that do not change. */
 #include <stdio.h>
 #include <string.h>
 

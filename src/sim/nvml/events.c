@@ -1,4 +1,4 @@
-/* Event sets: Xid and memory errors of registered GPUs. */
+/* Event sets. They deliver the Xids and memory errors of the GPUs that are registered with them. */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"

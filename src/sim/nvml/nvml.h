@@ -9,7 +9,7 @@
 
 struct nvmlDevice_st {
 	uint32_t card; /* the server's number */
-	/* in the order of PCI addresses; of a MIG instance, its index on its GPU */
+	/* a GPU's position in the order of PCI addresses; a MIG instance's index on its GPU */
 	uint32_t index;
 	struct sim_card_info info;
 };
@@ -46,7 +46,7 @@ nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
  * *ret_result; GPU_IS_LOST means that the GPU fell off the bus.
  */
 struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* The same, with the use by processes since age_us ago. */
+/* As nvml_state(), with the processes' use of the GPU in the last age_us microseconds. */
 struct sim_card_state *nvml_state_since(nvmlDevice_t device, uint64_t age_us,
 					nvmlReturn_t *ret_result);
 

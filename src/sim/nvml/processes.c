@@ -1,4 +1,6 @@
-/* The processes on a device. Imitates the defects of NVML that the simulated GPU's description lists (sim/server/spec.h). */
+/*
+ * Lists the processes on a device. Imitates the defects of NVML that the simulated GPU's description names (sim/server/spec.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

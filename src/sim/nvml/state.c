@@ -1,4 +1,7 @@
-/* A device's memory and utilization, with NVML's defects that the GPU's description lists (sim/server/spec.h). */
+/*
+ * Answers queries for a device's memory and utilization. Imitates the defects of NVML that the GPU's description names
+ * (sim/server/spec.h).
+ */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"

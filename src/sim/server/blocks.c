@@ -1,4 +1,4 @@
-/* Device memory: which client holds which block, and how long a block lives. */
+/* Keeps device memory: which client holds which block, and how long a block lives. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>

@@ -1,4 +1,4 @@
-/* The time model: streams, their queues, and events. See gpu_engine.h. */
+/* The part of the time model that keeps streams, their queues, and events. See gpu_engine.h. */
 #include <stdlib.h>
 #include <string.h>
 

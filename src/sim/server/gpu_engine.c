@@ -1,4 +1,7 @@
-/* The time model: cards, their time slices, and the advance of virtual time from one change to the next. See gpu_engine.h. */
+/*
+ * The part of the time model that keeps cards and their time slices, and advances virtual time from one change to the next. See
+ * gpu_engine.h.
+ */
 #include "sim/server/gpu_engine.h"
 
 #include <assert.h>
@@ -94,7 +97,10 @@ static bool is_slowed(struct rate rate)
 	return rate.done < rate.in;
 }
 
-/* Converts the progress below 1 ns (op->remainder) to units of 1/in ns. Rounds down, so that no work ends early. */
+/*
+ * Converts the part of the progress that is below 1 ns (op->remainder) to units of 1/in ns. Rounds down, so that no work ends
+ * early.
+ */
 static uint64_t scale_remainder(const struct engine_op *op, uint64_t in)
 {
 	if (!op->remainder || op->remainder_base == in)

@@ -74,7 +74,7 @@ struct engine_op {
 	uint64_t seq;
 	uint64_t left_ns;
 	uint64_t remainder, remainder_base; /* progress below 1 ns: remainder / remainder_base ns */
-	uint32_t part;                      /* of the card's SMs, out of ENGINE_ALL */
+	uint32_t part;                      /* part of the card's SMs, out of ENGINE_ALL */
 	uint32_t way;                       /* enum sim_way */
 	uint64_t cum_ns; /* ns of all work of the stream up to and including this op */
 	struct engine_event *event;
@@ -83,7 +83,7 @@ struct engine_op {
 };
 
 struct engine_stream {
-	struct engine_stream *next; /* of the process */
+	struct engine_stream *next; /* next stream of the process */
 	struct engine_proc *proc;
 	struct engine_op *head, *tail;
 	struct engine_op *notices, *notices_tail;
@@ -96,7 +96,7 @@ struct engine_stream {
 };
 
 struct engine_proc {
-	struct engine_proc *next; /* of the card, in order of arrival */
+	struct engine_proc *next; /* next process of the card, in order of arrival */
 	struct engine_card *card;
 	struct engine_stream *streams;
 	uint64_t group;   /* 0: none */

@@ -1,4 +1,4 @@
-/* NVML's view, the statistics of `allot-sim --ctl`, and faults on demand. */
+/* Answers NVML's queries, writes the statistics of `allot-sim --ctl`, and causes faults on demand. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static bool has_context_on(const struct server *s, const struct client *c, uint3
 	return false;
 }
 
-/* Returns a number that looks random: the same for the same bucket. */
+/* Returns a number that looks random, but is always the same for one bucket. */
 static uint64_t scatter(uint64_t bucket)
 {
 	uint64_t x = (bucket + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -56,9 +56,9 @@ static uint32_t client_pct(const struct client *c, uint32_t card, uint64_t bucke
 }
 
 /*
- * Fills in the use by the listed processes in the buckets from `first` to `last`. As on driver 580, one process gets all of a
- * bucket's use. Driver 580 takes the process that works at the bucket's end. The simulation takes a random one, in proportion
- * to the processes' work.
+ * Fills in how much each listed process used the GPU in the buckets from `first` to `last`. As on driver 580, one process gets
+ * all of a bucket's use. Driver 580 takes the process that works at the bucket's end. The simulation takes a random one, in
+ * proportion to the processes' work.
  */
 static void sample_use(const struct server *s, uint32_t card, uint64_t first, uint64_t last,
 		       struct sim_process_state *processes)

@@ -1,4 +1,4 @@
-/* Sockets and the event loop (server.h). */
+/* Serves the clients' sockets in an event loop (server.h). */
 #include "sim/server/server.h"
 
 #include <errno.h>
@@ -390,7 +390,10 @@ static void end(int signal)
 	is_ending = 1;
 }
 
-/* Makes SIGTERM and SIGINT end server_run(). Both are blocked except during the wait, so that none is missed just before it. */
+/*
+ * Makes SIGTERM and SIGINT end server_run(). Both signals are blocked except during the loop's wait, so that a signal just
+ * before the wait is not missed.
+ */
 static void heed_signals(struct server *s)
 {
 	const struct sigaction action = { .sa_handler = end };

@@ -32,7 +32,7 @@ struct block {
 
 /* A client's hold on a block. The client names the block by the hold's `id`. */
 struct hold {
-	struct hold *next, *prev; /* of the same client */
+	struct hold *next, *prev; /* other holds of the same client */
 	struct client *client;
 	struct block *block;
 	uint32_t id;
@@ -57,7 +57,7 @@ struct export
 };
 
 struct waiter {
-	/* in a client's list, or in an event's list, which does not use prev */
+	/* neighbours in a client's list or in an event's list; an event's list does not use prev */
 	struct waiter *next, *prev;
 	struct client *client;
 	uint32_t req;
@@ -88,7 +88,10 @@ struct client {
 	uid_t uid;
 	enum sim_process process;
 	struct sim_gate *gate; /* NULL unless this is a program's CUDA client */
-	/* The client that asked to lock or checkpoint this client, and waits until this client's work is done, or NULL. */
+	/*
+	 * The client that asked to lock or checkpoint this one, and now waits until this client's work is done. NULL if there
+	 * is none.
+	 */
 	struct client *requester;
 	uint32_t requester_req;
 	bool asked_to_lock;
@@ -133,7 +136,8 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
-	uint64_t turns; /* number of holds and exports made so far; gives their order */
+	/* number of holds and exports made so far; the next one gets it as its place in the order */
+	uint64_t turns;
 };
 
 /* Listens on path. Returns 0, or -errno with one line in error. */

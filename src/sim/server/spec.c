@@ -31,7 +31,10 @@ int spec_fail(const struct spec_at *at, const char *format, ...)
 	return -EINVAL;
 }
 
-/* FNV-1a from a given start value. Two fixed start values give the two halves of a UUID, so it is the same in each run. */
+/*
+ * Computes FNV-1a from a given start value. Two fixed start values give the two halves of a UUID, so a GPU's UUID is the same
+ * in each run.
+ */
 static uint64_t hash(const char *text, uint64_t start)
 {
 	for (; *text; text++)
@@ -104,9 +107,8 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	 */
 	card->gap_ns = 190000;
 	/*
-	 * The time from the last kernel of one context to the first kernel of another
-	 * (docs/decisions/turn-lengths.md, "The GPU's own time to change tenants is charged to
-	 * nobody").
+	 * The time from the last kernel of one context to the first kernel of another. Source: docs/decisions/turn-lengths.md,
+	 * "The GPU's own time to change tenants is charged to nobody".
 	 */
 	card->switch_ns = 155000;
 }
@@ -353,7 +355,10 @@ static int check(const struct spec_at *at, const struct spec *spec)
 	return 0;
 }
 
-/* Parses a description. A GPU without a UUID gets one made from `seed` and its index, so it is the same on every machine. */
+/*
+ * Parses a description. A GPU without a UUID gets one made from `seed` and its index, so that its UUID is the same on every
+ * machine.
+ */
 static int parse(struct spec *ret_spec, const char *text, const char *seed, const char *origin,
 		 char *error, size_t error_size)
 {

@@ -38,7 +38,8 @@ struct spec_profile {
 
 struct spec_card {
 	struct sim_card_info info;
-	struct spec_profile profile[SIM_MIG_INSTANCES]; /* of the instances to create */
+	/* profiles of the MIG instances to create */
+	struct spec_profile profile[SIM_MIG_INSTANCES];
 	unsigned int profiles_n;
 	uint64_t slice_ns;
 	uint64_t gap_ns;    /* lost each time a slice ends while another process has work */

@@ -1,4 +1,4 @@
-/* The NVLinks and PCIe positions of the GPUs in a description. */
+/* Reads the NVLinks and PCIe positions of a description's GPUs. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* The MIG instances of a description. A program sees each as a GPU of its own. */
+/* Reads the MIG instances of a description. A program sees each instance as a GPU of its own. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * A share is one tenant's part of one GPU (struct top_share). Keeps values that need several snapshots (snapshot.h): the
- * history of each share and GPU, and rates between two snapshots. The caller passes each snapshot in turn. If a snapshot
- * lacks a share or GPU, its earlier values are dropped. Reads no clock.
+ * A share is one tenant's part of one GPU (struct top_share). This module keeps values that need several snapshots
+ * (snapshot.h): the history of each share and GPU, and rates between two snapshots. The caller passes each snapshot in turn. If
+ * a snapshot lacks a share or GPU, its earlier values are dropped. Reads no clock.
  */
 #pragma once
 

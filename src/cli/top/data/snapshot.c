@@ -62,7 +62,7 @@ static const struct field tenant_fields[] = {
 	FIELD_END,
 };
 
-/* In the order in which the daemon writes the members, because take() is fastest then. */
+/* The fields are in the order in which the daemon writes the members, because then take() is fastest. */
 static const struct field share_fields[] = {
 	FIELD(struct top_share, "index", FIELD_INT, card),
 	FIELD(struct top_share, "memory_quota_bytes", FIELD_WHOLE, quota_bytes,

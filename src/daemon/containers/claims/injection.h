@@ -4,10 +4,10 @@
  * has to be undone. The library's directory is never changed (library_copy.h), so containers keep their library across
  * upgrades.
  *
- * The setting `container_driver` decides where the driver comes from. "toolkit": NVIDIA's container toolkit
- * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. A mirrored driver directory: its libraries include
- * liballot.so, so there is no preload; NVIDIA_VISIBLE_DEVICES is "void", so that an installed toolkit adds nothing. Simulated
- * cards: LD_LIBRARY_PATH leads to the simulated driver, whose socket is mounted.
+ * The setting `container_driver` decides where the driver comes from. With "toolkit", NVIDIA's container toolkit adds it
+ * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. With a mirrored driver directory, there is no preload,
+ * because its libraries include liballot.so; NVIDIA_VISIBLE_DEVICES is "void", so that an installed toolkit adds nothing. With
+ * simulated cards, LD_LIBRARY_PATH leads to the simulated driver, whose socket is mounted.
  *
  * Main thread only. The caller owns the result.
  */

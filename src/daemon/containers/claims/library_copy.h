@@ -1,6 +1,6 @@
 /*
- * The copy of liballot.so that containers get, in <state dir>/lib/<version>-<hash>/, and the ld.so.preload file that loads
- * it. The directory is made under a temporary name, renamed when complete, and never changed, so a container restarted
+ * Makes the copy of liballot.so that containers get, in <state dir>/lib/<version>-<hash>/, and the ld.so.preload file that
+ * loads it. The directory is made under a temporary name, renamed when complete, and never changed, so a container restarted
  * years later finds its original library. Unused directories of old versions may be deleted. Main thread only.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * The store of claims (claims.h): an SQLite file in WAL mode (new data goes to a log, which a checkpoint copies into the file).
+ * The store of claims (claims.h) is an SQLite file in WAL mode: new data goes to a log, which a checkpoint copies to the file.
  * One daemon has it open. Each claim has its tenant's terms (tenant.h) and its cards' UUIDs.
  *
  * A commit waits for the disk (synchronous = FULL), because a claim must survive a power cut: the kubelet keeps our answer to

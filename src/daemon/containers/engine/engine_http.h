@@ -1,5 +1,5 @@
 /*
- * One GET request in HTTP/1.0: the server closes the connection after its answer, and must not send chunks (RFC 1945; RFC
+ * Makes one GET request in HTTP/1.0: the server closes the connection after its answer, and must not send chunks (RFC 1945; RFC
  * 9112, 6.1 and 6.3).
  */
 #pragma once

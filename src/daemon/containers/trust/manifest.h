@@ -1,6 +1,6 @@
 /*
- * A manifest: the SHA-256 of the libraries that may be put into containers. The lines have the
- * format of sha256sum:
+ * A manifest has the SHA-256 hashes of the libraries that may be put into containers. The lines have
+ * the format of sha256sum:
  *
  *     allot-manifest 1
  *     3fa1...(64 digits)  liballot.so

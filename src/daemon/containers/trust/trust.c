@@ -202,9 +202,10 @@ static bool are_settled(const struct trust *trust)
 static int check_owner(const char *path, const struct stat *st, struct error *err)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return error_set(err, EPERM,
-				 "library_keys: %s: belongs to uid %u: must belong to root", path,
-				 (unsigned)st->st_uid);
+		return error_set(
+			err, EPERM,
+			"library_keys: %s: belongs to uid %u: must belong to root or to allotd's user (uid %u)",
+			path, (unsigned)st->st_uid, (unsigned)geteuid());
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
 		return error_set(
 			err, EPERM,

@@ -88,7 +88,7 @@ static void note_library(struct metrics_tenant *m, uint32_t version)
 	m->library[i].processes++;
 }
 
-/* Also counts the tenant's processes by library version. */
+/* Gathers the names of the tenant's container, and counts the tenant's processes by library version. */
 static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);

@@ -114,6 +114,6 @@ void emit_gpu_manager_use_asked(const struct metric *m, const struct metrics_fig
 				struct exposition *x);
 void emit_gpu_manager_memory_asked(const struct metric *m, const struct metrics_figures *f,
 				   struct exposition *x);
-/* One sample per state of a container (emit_labels.c). */
+/* `emit` function for one sample per state of a container (emit_labels.c). */
 void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
 			   struct exposition *x);

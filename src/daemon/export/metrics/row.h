@@ -1,4 +1,4 @@
-/* Macros for the tables of metrics: metrics_rows.c, rows_hami.c, rows_gpu_manager.c. */
+/* Defines macros for the tables of metrics in metrics_rows.c, rows_hami.c and rows_gpu_manager.c. */
 #pragma once
 
 #include "daemon/export/metrics/metric.h"

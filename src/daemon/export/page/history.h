@@ -1,7 +1,7 @@
 /*
- * The tenants' figures of the last ten minutes, for a page that was just loaded. A row is one tenant on one card; all rows are
- * sampled together, every HISTORY_EVERY_NS. Rows without samples in ten minutes are removed; beyond HISTORY_ROWS_MAX no rows
- * are added. No clock, no I/O; not thread safe.
+ * Records the tenants' figures of the last ten minutes, for a page that was just loaded. A row is one tenant on one card; all
+ * rows are sampled together, every HISTORY_EVERY_NS. Rows without samples in ten minutes are removed; beyond HISTORY_ROWS_MAX
+ * no rows are added. No clock, no I/O; not thread safe.
  */
 #pragma once
 

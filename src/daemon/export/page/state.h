@@ -1,6 +1,6 @@
 /*
- * The page's state as JSON (docs/reference/protocol.md, "The page's state"): fewer members than `allot ps --json`, but also
- * which tenant had which card when. Main thread only.
+ * Writes the page's state as JSON (docs/reference/protocol.md, "The page's state"): it has fewer members than `allot ps
+ * --json`, but also which tenant had which card when. Main thread only.
  */
 #pragma once
 

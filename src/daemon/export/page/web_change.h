@@ -1,6 +1,6 @@
 /*
- * Changes over HTTP: POST /api/set, /api/pause, /api/resume and /api/unqueue. The body is a request of
- * docs/reference/protocol.md without `version` and `op`. Main thread only.
+ * Makes changes that are requested over HTTP, by POST /api/set, /api/pause, /api/resume and /api/unqueue. The body is a request
+ * of docs/reference/protocol.md without `version` and `op`. Main thread only.
  */
 #pragma once
 

@@ -43,7 +43,7 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	_Atomic bool is_any_busy; /* health_is_any_busy() */
+	_Atomic bool is_any_busy;
 	/* thread only: rounds that woke the main thread since the last reason to do so (ask_all()); at most HEALTH_ANSWERS */
 	unsigned rounds;
 	/* a card is unhealthy, so each round wakes the main thread; written by the main thread */

@@ -28,8 +28,8 @@ struct census_card {
 };
 
 /*
- * A process violates its ledger if it holds this much more than the ledger says. (A framework's code, some hundred MiB, is in
- * the ledger as unnamed memory.)
+ * A process violates its ledger if it holds this much more than the ledger says. (The ledger includes a
+ * framework's code, some hundred MiB, as unnamed memory: census_unnamed().)
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
 #define CENSUS_SLACK_PART 20 /* the slack is 1/20 of the ledger, if that is more */

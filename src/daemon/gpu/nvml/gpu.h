@@ -26,8 +26,8 @@
  *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/access       of the GPU instance
  *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0/access   of the compute instance
  *
- * with a line "DeviceFileMinor: 66". gpu0 contains the minor of the card's device file (MIG user
- * guide, "Device Nodes and Capabilities").
+ * with a line "DeviceFileMinor: 66". The number in "gpu0" is the minor of the card's device file
+ * (MIG user guide, "Device Nodes and Capabilities").
  */
 #define MIG_CAPS_DIR "/proc/driver/nvidia/capabilities"
 

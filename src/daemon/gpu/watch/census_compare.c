@@ -96,7 +96,10 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
-	/* The library had measured `fresh` bytes of `unnamed`. Its figure excuses the process, so the sum stays within `unnamed`. */
+	/*
+	 * Add `fresh`, the unnamed bytes that the library has reported itself. compare_process() lets the process exceed its
+	 * ledger by `measured`, which therefore must not exceed `unnamed`.
+	 */
 	uint64_t *measured = &p->census[device].measured;
 	if (*measured > unnamed)
 		*measured = unnamed;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define MIB (UINT64_C(1) << 20)
-#define LONGEST_NUMBER 3 /* "-99" */
+#define LONGEST_NUMBER 3 /* length of "-99" */
 
 /* ---- names ---- */
 

@@ -70,7 +70,7 @@ static void forget(struct preparation *p)
 
 /* ---- one claim ---- */
 
-/* For the alternative "gpu/small" of a request "gpu", containers use the name "gpu". */
+/* Cuts the requests' names at '/': a container refers to "gpu/small", an alternative of request "gpu", as "gpu". */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));

@@ -29,7 +29,7 @@ struct grpc_message *message_devices(const struct slices *slices,
 /* Lists all units of memory of every card. A unit is as healthy as its card. */
 struct grpc_message *message_units(const struct units *units,
 				   const bool is_healthy[SLICES_MAX_CARDS]);
-/* Answers a preference call, with a set of slices for each container. */
+/* Answers GetPreferredAllocation (a preference call), with a set of slices for each container. */
 struct grpc_message *message_preferred(const struct slices *slices, const struct slice_set *sets,
 				       size_t count);
 struct grpc_message *message_allocated(const struct injection *injections, size_t count);

@@ -1,6 +1,6 @@
 /*
- * How much of a card's time was used in the last minutes, so that a scheduler can choose a card. Gives the peak, which short
- * lulls do not lower, and the recent average. No I/O, no clock; not thread safe.
+ * Tells how much of a card's time was used in the last minutes, so that a scheduler can choose a card. Gives the peak, which
+ * short lulls do not lower, and the recent average. No I/O, no clock; not thread safe.
  *
  *     samples:  |.|.|.|.|.|.|.|.|.|.|    each is a sixtieth of the window, newest last
  *                             '-----'    now: average of the last fifth

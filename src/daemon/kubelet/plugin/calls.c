@@ -16,13 +16,13 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/allocate_vcuda.h"
 
-/* Returns how many names a request may have. A preference call may name each slice twice: as available, and as required. */
+/* Returns how many names a request may have. GetPreferredAllocation may name a slice twice: as available and as required. */
 static size_t most_ids(const struct slices *slices)
 {
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/* Like most_ids(). But a request names each memory unit only once, since there is no preference call for memory units. */
+/* Like most_ids(). But a request names each memory unit only once: the kubelet asks for no preference among memory units. */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)

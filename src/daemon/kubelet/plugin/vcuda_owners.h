@@ -1,6 +1,6 @@
 /*
- * Tells which containers already have what they request, for gpu-manager's resources: a claim of their own, or the claim of an
- * init container of the pod, whose devices the kubelet gave them too. Main thread only.
+ * Tells which containers already have what they request, for gpu-manager's resources. A container has a claim of its own, or
+ * uses the claim of an init container of its pod, if the kubelet gave both the same devices. Main thread only.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * A checkpoint moves processes off their cards in steps. Decides the next step for the processes of one tenant, only from
- * their states in the driver, so that a new helper can continue after one died at any step. Pure; thread safe.
+ * A checkpoint moves processes off their cards in steps. This module decides the next step for the processes of one tenant,
+ * only from their states in the driver, so that a new helper can continue after one died at any step. Pure; thread safe.
  *
  *  to OUT: all processes are locked, then all are checkpointed
  *  to IN:  all processes are restored, then all are unlocked

@@ -1,6 +1,6 @@
 /*
- * A tenant with on_full "swap" can have its memory moved off the card. Orders the tenant's processes to move it, and reads
- * their reports. The library moves the memory (library/swap/swap.h). Main thread only.
+ * A tenant with on_full "swap" can have its memory moved off the card. This module orders the tenant's processes to move it,
+ * and reads their reports. The library in the processes moves the memory (library/swap/swap.h). Main thread only.
  */
 #pragma once
 

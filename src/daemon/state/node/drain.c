@@ -77,7 +77,8 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 
 /*
  * Returns true if the driver has freed the memory of `d`. Either of two signs is enough: the card's used memory has fallen by
- * d->bytes, or the used memory that no listed process holds has not grown. The second works even if other processes allocate.
+ * about d->bytes, or the used memory that no listed process holds has not grown. The second sign works even if other processes
+ * allocate.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {

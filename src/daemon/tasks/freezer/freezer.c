@@ -360,7 +360,7 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 			 CONTAINER_SHORT_ID, container_of(next)->what.id,
 			 (double)(now_ns - next->key.since_ns) / (double)NSEC_PER_SEC);
 	free(items);
-	/* All containers, because one without tasks may still have to be thawed. */
+	/* Visit also containers without tasks, because they may still have to be thawed. */
 	TAILQ_FOREACH(c, &f->tasks->containers, link) {
 		struct error err = { 0 };
 		if (apply(f, c, &err) < 0)

@@ -193,7 +193,7 @@ static struct violation_case case_of(struct suspect *s)
 static void act(struct suspect *s)
 {
 	struct violation_case c;
-	/* If a user has thawed the container, or the freezer after its watchdog died, let the process run on. */
+	/* If a user has thawed the container, or the freezer did so because its watchdog died, let the process run on. */
 	if (s->container[0] && !gpu_watch_is_held(s->violations->node->watch, s->container)) {
 		s->container[0] = '\0';
 		s->is_pardoned = true;

@@ -1,6 +1,6 @@
 /*
- * The run directory's file "stopped": pid and start time of each process that this daemon has stopped. If this daemon is
- * killed, the next one continues these processes. Main thread only.
+ * The run directory's file "stopped" lists the pid and start time of each process that this daemon has stopped. If this daemon
+ * is killed, the next one continues these processes. Main thread only.
  */
 #pragma once
 

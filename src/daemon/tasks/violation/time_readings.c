@@ -20,8 +20,8 @@
 #include "policy/safety/time_policy.h"
 
 /*
- * The time between two readings is random, from READING_LEAST_NS to three times that. It is shorter while a tenant has time
- * that is certainly unpaid, because each reading costs 1.6 ms of CPU time.
+ * The time between two readings is random, from READING_LEAST_NS to three times that. Each reading costs 1.6 ms of CPU time, so
+ * READING_CLOSE_LEAST_NS applies only while a tenant has certainly used more time than it was charged for.
  */
 #define READING_LEAST_NS NSEC_PER_SEC
 #define READING_CLOSE_LEAST_NS (250 * NSEC_PER_MSEC)
@@ -30,7 +30,7 @@
 #define IDLE_MOST 4 /* after so many readings in a row without a busy card, the thread sleeps */
 /* Work that began under the previous daemon is charged to no tenant. Such work may take this long. */
 #define ADOPTED_NS (60 * NSEC_PER_SEC)
-/* A tenant's peak charge is of the second before the comparison, so a reading that is older than this is not used. */
+/* A tenant's peak charge covers the second before the comparison, so a reading that is older than this is not used. */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
 
 struct reading_card {
@@ -239,9 +239,10 @@ static double unexplained(const struct reading *reading, bool with_samples)
 }
 
 /*
- * Decides what the samples show (time_policy.h). If tenant A was charged for more than its samples show, either the samples
- * missed A's work and counted for tenant B, or A only claims to work while B pays too little. So `certain` subtracts what all
- * tenants lack from B's samples. `likely` subtracts only what tenants without samples lack: others rarely lack time for long.
+ * Decides what the samples show (time_policy.h). Tenant A lacks samples if its charge is more than its samples. Then either
+ * A's work was counted in tenant B's samples, or A only claims to work while B pays too little. So B's `certain` is its samples
+ * minus all that tenants lack. B's `likely` is its samples minus what tenants without any sample lack, because tenants with
+ * samples rarely lack some for long.
  */
 static void weigh_samples(struct reading *reading)
 {
@@ -254,7 +255,7 @@ static void weigh_samples(struct reading *reading)
 	}
 	for (unsigned i = 0; i < reading->count; i++) {
 		struct claimant *k = &reading->claimant[i];
-		/* Where no charge explains the busy time, samples are right. */
+		/* Busy time that no charge explains (rest) is no other tenant's work: samples up to peak + rest are right. */
 		double uncharged = k->sampled < k->peak + rest ? k->sampled : k->peak + rest;
 		double certain = k->peak < TIME_NOTHING ? k->sampled : k->sampled - missing;
 		double likely = k->sampled - unlisted;

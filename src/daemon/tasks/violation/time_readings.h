@@ -1,7 +1,7 @@
 /*
  * Finds tenants whose processes use more GPU time than the tenant was charged for (policy/safety/time_policy.h). A thread
  * reads the driver's samples of each card at moments that tenants can't predict; the main thread compares them with the
- * charges, and reports offenders (violations.h). Only while there are tenants.
+ * charges, and reports offenders (violations.h). The thread reads only while there are tenants.
  *
  * Known drivers (580) leave busy processes out of the samples. And a tenant that only claims to work is charged for a part of
  * the work of others. So the charge of all tenants without a sample is subtracted from a tenant's samples, except where no

@@ -33,7 +33,7 @@ int violations_start(struct node *node, struct violations **ret, struct error *e
  */
 struct violations *violations_stop(struct violations *violations);
 
-/* Call with the readings of all cards, after they were compared with tenants' processes. */
+/* Call with the readings of all cards, after census_compare() has compared them with tenants' ledgers. */
 void violations_census(struct violations *violations, const struct census_card *cards);
 /*
  * Call after several censuses in a row showed that a process holds held_bytes. Either the process holds beyond_bytes more than

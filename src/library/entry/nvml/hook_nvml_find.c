@@ -166,7 +166,7 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 	return fill_devices(result, found, found_count, false, count, devices);
 }
 
-/* The pid is one of this pid namespace, which the driver may not know, so read /proc instead. */
+/* `pid` belongs to this process's pid namespace. The driver may not know that namespace, so read /proc instead. */
 nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
 			       unsigned int pid, char *name, unsigned int length)
 {

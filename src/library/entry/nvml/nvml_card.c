@@ -87,8 +87,8 @@ static int instance_on(const uint8_t uuid[16])
 }
 
 /*
- * Finds the GPU of a handle that is older than the last start of NVML. NVML (580, seen on an H200) does not tell such a
- * handle's UUID any more, but some functions still accept the handle.
+ * Finds the GPU of a handle that is older than the last start of NVML. NVML (580, seen on an H200) no longer tells the UUID of
+ * such a handle, but some NVML functions still accept the handle.
  */
 static nvmlReturn_t remembered(nvmlDevice_t device, nvmlReturn_t why, int *ret_card)
 {

@@ -64,7 +64,7 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes);
 
 /* A process that has a context on the GPU. */
 struct nvml_process {
-	unsigned int pid; /* as getpid() returns in the process */
+	unsigned int pid; /* the pid that getpid() returns in the process itself */
 	uint64_t used_bytes;
 	unsigned int busy_pct; /* part of nvml_card_busy_pct() */
 };

@@ -12,8 +12,9 @@
 #include "abi/cuda_abi.h"
 
 struct question {
-	const void *asked; /* the driver's lookup function; its versions answer differently */
-	uint64_t hash;     /* hash of the name (name.h) */
+	/* the driver's lookup function; cuGetProcAddress and its _v2 answer differently */
+	const void *asked;
+	uint64_t hash; /* hash of the name (name.h) */
 	int version;
 	cuuint64_t flags;
 

@@ -1,5 +1,6 @@
 /*
- * Contexts: charges the memory that a context itself takes, and forgets everything that was allocated in it when it ends.
+ * Hooks of calls that make and end contexts. They charge the memory that a context itself takes. When a context ends, they
+ * forget everything that was allocated in it.
  */
 #include "library/entry/start/hook_context.h"
 
@@ -93,7 +94,10 @@ static bool record_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
-/* Call if the context could not be made or recorded: gives the reserved quota back. `result` is the driver's. */
+/*
+ * Call if the context could not be made or recorded: gives the reserved quota back. `result` is the result of the driver's
+ * call.
+ */
 static void unreserve_context(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
@@ -116,7 +120,7 @@ static CUresult add_reference(const struct reference *r, CUcontext *context, CUd
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* The green context has made the primary context. Retain and release the latter, only to get its handle. */
+	/* The green context has made the primary context. Retain and release the primary context, only to get its handle. */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);
@@ -296,7 +300,10 @@ struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	/* true in the second attempt: the first exceeded the quota because other tenants' calls distorted its measurement */
+	/*
+	 * true in the second attempt: the first exceeded the quota, perhaps because other tenants' calls distorted the
+	 * measurement
+	 */
 	bool is_second;
 };
 

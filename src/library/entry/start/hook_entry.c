@@ -57,8 +57,8 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 }
 
 /*
- * Replaces the driver's answer by the hook of the same symbol and version. Returns true if the function must be
- * hidden: it is a version or variant (such as _v3 or _ptsz) of a hooked function, and has no row in driver_table.h.
+ * Replaces the function in the driver's answer by its hook, if it has one. Returns true if the function must be hidden: it is a
+ * version or variant (such as _v3 or _ptsz) of a hooked function, and has no row in driver_table.h.
  */
 static bool substitute(struct answer *a, const char *name)
 {
@@ -107,7 +107,7 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 	return a.result;
 }
 
-/* "Not found" is a status and not an error, as in the driver. */
+/* For a name that does not exist, succeeds with the status SYMBOL_NOT_FOUND, as the driver's function does. */
 CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
 						  CUdriverProcAddressQueryResult *),
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,

@@ -23,8 +23,8 @@ static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE]
 static char *replaced;
 
 /*
- * `list` is the environment plus `entry`, for a program without the variable. The list stays mapped, because another thread may
- * read it.
+ * For a program without the variable, `list` replaces the environment: it is a copy that also has `entry`. It stays mapped,
+ * because another thread may read it.
  */
 static char **list, **list_before;
 static size_t list_room;

@@ -13,8 +13,8 @@
 #define SHORT_NS 200000
 #define SHORT_EVERY 8
 /*
- * One key may stand for kernels of several lengths, whose samples are often far from the estimate. Each such surprise after the
- * first halves how often the key is timed, down to one launch in SAMPLE_EVERY, because timing costs speed.
+ * One key may stand for kernels of several lengths, so that many samples are far from the estimate. Each such sample (a
+ * surprise) after the first halves how often the key is timed, down to one launch in SAMPLE_EVERY: timing costs speed.
  */
 #define SURPRISES_MOST 7
 /*
@@ -25,8 +25,8 @@
 
 static struct estimate table[ENTRIES];
 /*
- * Mean stable_ns of all estimates that have one, weighted by launches. It serves for work without a stable_ns. 0 if no estimate
- * has one.
+ * Mean of all estimates' stable_ns, weighted by launches; 0 if no estimate has a stable_ns. Stands in for the stable_ns of work
+ * that has none yet.
  */
 static _Atomic uint32_t typical_ns;
 
@@ -141,7 +141,7 @@ uint64_t estimate_paid_ns(const struct estimate *e)
 	return stable_ns ? stable_ns : atomic_load_explicit(&typical_ns, memory_order_relaxed);
 }
 
-/* Sets the stable value. `median` is that of the last three samples; `known` is the estimate. */
+/* Sets the stable value. `median` is the median of the last three samples, `known` the estimate. */
 static void update_stable(struct estimate *e, uint64_t median, uint64_t known)
 {
 	uint64_t stable = atomic_load_explicit(&e->stable_ns, memory_order_relaxed);
@@ -180,7 +180,9 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
 	atomic_store_explicit(&e->surprises, surprises, memory_order_relaxed);
-	/* All earlier samples were taken beside other tenants' work, so `known` is an upper bound. Take the smaller value. */
+	/*
+	 * All earlier samples were taken while other tenants' work ran, so `known` is an upper bound. Take the smaller value.
+	 */
 	if (known && !last)
 		typical = ns < known ? ns : known;
 	else if (known && is_near(known, typical))

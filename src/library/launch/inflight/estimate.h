@@ -5,9 +5,9 @@
  * A sample may be far too long: a kernel's first launch loads code, or the thread loses its CPU between the two events. So an
  * estimate is the smoothed median of the last three samples, not an average of all.
  *
- * A tenant that runs at the same time as others pays for work by its length (pace.h), which must not depend on what else ran
- * during a sample. So each estimate also has a stable value, `stable_ns`: it is set after three samples, and stays until `ns`
- * differs from it by more than a factor of 16.
+ * A tenant that runs at the same time as others pays for work by the work's length (pace.h). That length must not depend on
+ * what else ran during a sample. So each estimate also has a stable value, `stable_ns`: it is set after three samples, and
+ * stays until `ns` differs from it by more than a factor of 16.
  *
  * The table has a fixed size: a new entry may replace an old one. Lock-free; a race loses a sample at worst.
  */
@@ -48,7 +48,7 @@ bool estimate_wants_stable_sample(struct estimate *estimate);
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
 /*
  * Like estimate_learn(), for work that ran at the same time as other tenants' work. So the sample is an upper bound: it can
- * only lower a known estimate. If it is the first sample, or exceeds the estimate by more than a quarter, the work will be
+ * only lower a known estimate. After the first sample, or one that exceeds the estimate by more than a quarter, the work is
  * timed again while no other tenant's work runs.
  */
 void estimate_learn_concurrent(struct estimate *estimate, uint64_t key, uint64_t ns);
@@ -71,9 +71,9 @@ static inline uint64_t estimate_stable_ns(const struct estimate *estimate)
 }
 
 /*
- * Returns the length for which a tenant pays if it runs at the same time as others: the stable value, else the mean over other
- * entries, else 0. Never returns an upper bound from samples taken beside other tenants' work. Such a bound may be a hundred
- * times too long, and the tenant's measured speed (policy/space/space.h) must not depend on other tenants.
+ * Returns the length for which a tenant pays if it runs at the same time as others: the stable value, else the mean of other
+ * entries' stable values, else 0. Never returns an upper bound from samples taken while other tenants' work ran. Such a bound
+ * may be a hundred times too long, and the tenant's measured speed (policy/space/space.h) must not depend on other tenants.
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);
 

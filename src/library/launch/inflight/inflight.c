@@ -12,8 +12,8 @@
 
 #define PROBES 16 /* number of places, beginning at the hash, where a stream's record may be */
 /*
- * The length assumed for work of unknown length where tenants run at the same time. It is long, so that the bound of work in
- * flight (depth_ns) admits only a few launches of unknown length.
+ * The length assumed for work of unknown length, for a tenant that runs at the same time as others. It is long, so that the
+ * bound of work in flight (depth_ns) admits only a few launches of unknown length.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 /* Under a lease, a mark is recorded behind this much predicted work, or this many launches. */
@@ -34,7 +34,10 @@ static struct {
 	_Atomic uintptr_t handle; /* 0 if the place is free */
 	_Atomic uint64_t owner;
 } keys[INFLIGHT_STREAMS];
-/* The first context that was seen, and whether another was seen since. Guarded by locks.inflight_table. */
+/*
+ * only_context is the first context that was seen. has_several_contexts is set once another was seen. Guarded by
+ * locks.inflight_table.
+ */
 static CUcontext only_context;
 static bool has_several_contexts;
 uint16_t inflight_used[INFLIGHT_RECORDS];

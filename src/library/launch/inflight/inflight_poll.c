@@ -11,8 +11,8 @@
 
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* work between two marks in free run */
 /*
- * How many launches one mark may cover in free run, whatever their length. High, because recording a mark takes 0.1 us in the
- * driver and runs code that is not in the cache. The number bounds the uncounted work in flight.
+ * The most launches that one mark may cover in free run, whatever their length. It is high, because recording a mark takes 0.1
+ * us in the driver and runs code that is not in the cache. It bounds the uncounted work in flight.
  */
 #define MARK_MAX_LAUNCHES 256
 /*

@@ -1,4 +1,6 @@
-/* Records of in-flight work: one per stream, and each device's totals. inflight.h uses them and defines the words. */
+/*
+ * Declares the records of in-flight work, one per stream, and each device's totals. inflight.h uses them and defines the words.
+ */
 #pragma once
 
 #include <stdbool.h>

@@ -15,8 +15,8 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 	bool has_worked = false;
 
 	/*
-	 * The overflow record stands for many streams. The thread waited for one, and nothing shows whether the others have
-	 * work in flight.
+	 * The overflow record stands for many streams. The thread waited for one of them, and nothing shows whether the other
+	 * streams have work in flight.
 	 */
 	if (only && inflight_is_overflow(only))
 		return false;

@@ -70,7 +70,7 @@ double feedback_update(const struct feedback_config *c, struct feedback_loop *lo
 	struct feedback_gains gains = feedback_gains(c);
 	double dt_s = (double)dt_ns / NSEC_PER_S;
 	double smooth_s = (double)c->smooth_ns / NSEC_PER_S;
-	/* First-order approximation of the filter's step without exp(); never goes past the new value. */
+	/* Approximates the filter's step to first order, without exp(). The result never goes past the new value. */
 	double part = dt_s + smooth_s > 0 ? dt_s / (dt_s + smooth_s) : 1;
 
 	target = clamp(target, 0, 1);

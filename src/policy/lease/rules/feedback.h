@@ -1,6 +1,7 @@
 /*
- * A control law: how much a tenant may launch, from the share of the device that it is meant to have and the share that was
- * measured (Lu et al., Algorithm 2 and section 5.5: docs/reference/seeds.md). No clock, no I/O. The caller owns the state.
+ * A control law. It computes how much a tenant may launch, from the share of the device that the tenant should have and the
+ * share that was measured (Lu et al., Algorithm 2 and section 5.5: docs/reference/seeds.md). No clock, no I/O. The caller owns
+ * the state.
  *
  *     rate = p x error + i x (integral of error over time) - d x (slope of the measured share)
  *
@@ -51,7 +52,7 @@ struct feedback_loop {
 	bool has_measured;
 	double measured;    /* filtered share */
 	double integral;    /* the integral's part of the rate */
-	uint64_t period_ns; /* until the next feedback_update(); 0 before the first */
+	uint64_t period_ns; /* time until the next feedback_update(); 0 before the first call */
 };
 
 /*

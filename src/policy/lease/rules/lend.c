@@ -4,7 +4,7 @@
 
 #define MS UINT64_C(1000000)
 #define END_PCT 1e-6 /* tolerance for sums of floating-point shares */
-/* Rounds of find_level(); each but the last satisfies at least one tenant. */
+/* The most rounds of find_level(); each round but the last satisfies at least one tenant. */
 #define ROUNDS_MOST 256
 
 struct lend_config lend_default_config(void)

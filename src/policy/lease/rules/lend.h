@@ -25,7 +25,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In percent of the GPU: smaller changes of a limit are left out, except those that reach the tenant's own cap or most_pct. */
+/*
+ * Changes of a limit by less than this, in percent of the GPU, are left out, unless they reach the tenant's own cap or
+ * most_pct.
+ */
 #define LEND_BAND_PCT 2.0
 #define LEND_HEADROOM 1.1     /* a borrower gets its demand times this, plus LEND_HEADROOM_PCT */
 #define LEND_HEADROOM_PCT 5.0 /* percent of the GPU, so that a growing demand can show */

@@ -2,8 +2,8 @@
  * Steps: many programs, mostly trainings, wait now and then for all the work that they have launched: a sync point. The work
  * between two sync points is a step. A turn that ends at a sync point costs the program nothing. A turn that ends elsewhere
  * costs the program its lead over the GPU (docs/decisions/turn-lengths.md). So a turn that would end within a step goes on to
- * the step's end, and a turn ends a little early if a step ends shortly before the turn's time is over. The difference is
- * charged as usual, so it evens out.
+ * the step's end. If a step ends shortly before the turn's time is over, the turn ends there. The difference is charged as
+ * usual, so it evens out.
  *
  *     from half a step before the turn's time is over     the next sync point ends the turn
  *     when the turn's time and the step's are both over   the turn ends without a sync point

@@ -1,7 +1,7 @@
 /*
  * Copies. To or from the host or another GPU, a copy takes time at the rate of the link (spec.h); within a GPU, at
- * set_bytes_per_s. If the simulation keeps the bytes of both ends (va.c), an asynchronous copy moves them at once, a
- * synchronous one at its end. A captured copy moves nothing.
+ * set_bytes_per_s. If the simulation keeps the bytes of both ends (va.c), an asynchronous copy moves the bytes at once, a
+ * synchronous copy at its end. A captured copy moves nothing.
  */
 #include <string.h>
 
@@ -175,7 +175,7 @@ SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 	  return cost_only(bytes, SIM_WAY_OUT, stream, ptds, false);)
 
 /*
- * Whether one end of a pitched copy is in device memory or an array. `device` is the address of that end, unless it is host
+ * True if this end of a pitched copy is in device memory or an array. `device` is the end's address, unless the end is host
  * memory.
  */
 static bool is_end_on_card(CUmemorytype type, uint64_t device)

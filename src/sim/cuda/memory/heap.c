@@ -1,6 +1,6 @@
 /*
- * Small allocations: 2 MiB blocks of a context, cut into slots of 512 bytes as the driver does. A block is freed when all its
- * slots are free.
+ * Small allocations share 2 MiB blocks of a context. Each block is cut into slots of 512 bytes, as the driver does. A block is
+ * freed when all its slots are free.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct heap {
 	uint16_t rest[SLOTS];
 };
 
-/* All heaps. A search for them in sim_va_list() would have to pass all large allocations too. */
+/* All heaps. They have a list of their own, because a search in sim_va_list() would also pass all large allocations. */
 static struct heap *heaps;
 
 static bool is_used(const struct heap *heap, uint32_t slot)

@@ -1,4 +1,4 @@
-/* Page-locked host memory, legacy IPC, and the attributes of a pointer. */
+/* Simulates page-locked host memory and legacy IPC, and answers queries about pointers. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,7 +93,7 @@ CUresult cuMemFreeHost(void *ptr)
 	return CUDA_SUCCESS;
 }
 
-#define ADDRESSES_END (1ull << 47) /* of a process */
+#define ADDRESSES_END (1ull << 47) /* the end of a process's address space */
 
 CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {

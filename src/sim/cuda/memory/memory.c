@@ -1,4 +1,4 @@
-/* Linear device memory, managed memory, and how much of the GPU's memory is free. */
+/* Allocates linear and managed memory, and tells how much of the GPU's memory is free. */
 
 #include "sim/cuda/memory/pool.h"
 

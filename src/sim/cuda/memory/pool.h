@@ -17,7 +17,7 @@ struct chunk {
 	uint32_t pieces_n, pieces_size;
 };
 
-/* Memory that an imported pool holds since the first pointer into that memory was imported. */
+/* Memory that an imported pool holds. It has held the memory since the first pointer into that memory was imported. */
 struct kept {
 	struct kept *next;
 	uint64_t name;
@@ -33,7 +33,7 @@ struct CUmemPoolHandle_st {
 	bool is_imported; /* a pool of another process, whose attributes cannot be read */
 	bool is_ended; /* destroyed; the struct stays until the pool's last allocation is freed */
 	CUmemAllocationHandleType handle_types;
-	struct kept *kept;   /* of an imported pool */
+	struct kept *kept;   /* memory that an imported pool holds */
 	uint32_t pointers_n; /* number of imported pointers that are not freed yet */
 	CUmemoryPool next;
 	struct chunk *chunks;

@@ -1,7 +1,7 @@
 /*
- * Virtual memory management: reserved addresses, handles of memory, and mappings. Memory is freed when all of this holds: its
- * handle was released as often as it was created, retained or imported; it is mapped nowhere; and all exported descriptors are
- * closed, which the server watches.
+ * Simulates the virtual memory API: reserved addresses, handles of memory, and mappings. Memory is freed when all of this
+ * holds: its handle was released as often as it was created, retained or imported; it is mapped nowhere; and all exported
+ * descriptors are closed, which the server watches.
  */
 #include <stdlib.h>
 #include <string.h>

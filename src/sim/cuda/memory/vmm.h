@@ -22,7 +22,7 @@ struct vmm {
 	void *bytes_at;      /* host memory with the contents; NULL if they are not kept */
 	uint32_t refs, maps; /* maps: number of mappings, and of bindings to multicast objects */
 	bool is_multicast;
-	uint32_t devices; /* of a multicast object; bit i: device i */
+	uint32_t devices; /* the devices of a multicast object; bit i: device i */
 	struct binding *bindings;
 };
 

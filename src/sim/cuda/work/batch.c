@@ -1,4 +1,4 @@
-/* Batches of copies, and hints about managed memory. */
+/* Calls that submit batches of copies, or give hints about managed memory. */
 #include "sim/cuda/sim.h"
 
 static CUresult copies(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
@@ -48,7 +48,7 @@ static CUresult copies_3d(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, CUstream st
 			.Depth = op->depth,
 		};
 
-		if (op->src.type != 1 || op->dst.type != 1) /* only linear memory */
+		if (op->src.type != 1 || op->dst.type != 1) /* only linear memory is simulated */
 			return CUDA_ERROR_NOT_SUPPORTED;
 		r = ptds ? cuMemcpy3DAsync_v2_ptsz(&copy, stream)
 			 : cuMemcpy3DAsync_v2(&copy, stream);

@@ -1,6 +1,6 @@
 /*
- * Stream capture, and what breaks it: which calls are unsafe while a thread captures, and how streams join a capture and must
- * join back.
+ * Simulates stream capture: which calls are unsafe while a thread captures, how streams join a capture and must join back, and
+ * what breaks a capture.
  */
 #include <stdlib.h>
 
@@ -58,8 +58,8 @@ CUresult sim_unsafe_slow(void)
 }
 
 /*
- * If `stream` is a legacy stream, breaks the captures of its context's blocking streams and fails, because work of the legacy
- * stream would depend on captured work. Call with sim_capture_lock held.
+ * If `stream` is a legacy stream, breaks the captures of its context's blocking streams, and fails if there are any: work of
+ * the legacy stream would depend on captured work. Call with sim_capture_lock held.
  */
 static CUresult legacy_breaks(CUstream stream)
 {

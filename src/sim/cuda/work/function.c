@@ -1,4 +1,4 @@
-/* Queries about functions: attributes, names, occupancy. */
+/* Answers queries about functions: their attributes, names and occupancy. */
 #include "sim/cuda/sim.h"
 
 static bool is_function(const void *f)

@@ -25,7 +25,7 @@ struct CUgraphExec_st {
 	uint32_t magic;
 	cuuint64_t flags;
 	size_t count;
-	struct sim_step *steps; /* adjacent ones that are alike (is_alike()) are one step */
+	struct sim_step *steps; /* adjacent steps that are alike (is_alike()) are merged into one */
 	uint64_t memory_bytes;  /* memory that a launch needs */
 };
 

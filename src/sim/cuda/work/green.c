@@ -1,6 +1,6 @@
 /*
- * Green contexts. Each holds a reference to the primary context, in which its work runs. Their number of SMs has no effect
- * here.
+ * Green contexts. Each holds a reference to the primary context, in which its work runs. The number of SMs that a green context
+ * asks for has no effect here.
  */
 #include <stdlib.h>
 

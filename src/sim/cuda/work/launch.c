@@ -89,7 +89,7 @@ static CUresult batch(CUstream stream, bool ptds, unsigned int n, CUstreamBatchM
 							    0, STEP_WAIT64, STEP_WRITE64 };
 		int op = ops[i].operation;
 
-		/* Flush and barrier need no work, because the simulation never reorders work. */
+		/* Flush and barrier do nothing, because the simulation never reorders work. */
 		if (op == 3 || op == 6)
 			continue;
 		SIM_FAIL_IF(op < 1 || op > 5, CUDA_ERROR_INVALID_VALUE);

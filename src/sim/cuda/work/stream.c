@@ -1,4 +1,4 @@
-/* Streams: the meaning of stream handles, and how work gets to the server. */
+/* Finds the stream that a handle means, and sends streams' work to the server. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
