@@ -85,7 +85,7 @@ static void scenes(unsigned of)
 	uint64_t orders = 0;
 	double worst = 0;
 
-	for (uint64_t seed = 1; seed <= SCENES(1500); seed++) {
+	for (uint64_t seed = 1; seed <= SCENES(700); seed++) {
 		scene(seed, of);
 		if (!model_was_within())
 			fail_msg("seed %u: more held than a card has", (unsigned)seed);
@@ -101,7 +101,7 @@ static void scenes(unsigned of)
 	}
 	printf("%u cards: %u scenes of 600 s: %u orders to leave, the longest wait %.2f of its "
 	       "bound\n",
-	       of, SCENES(1500), (unsigned)orders, worst);
+	       of, SCENES(700), (unsigned)orders, worst);
 	assert_true(orders > 1000);
 }
 

@@ -82,9 +82,9 @@ static void run_together(const double caps[TRAININGS], uint64_t step_most_ns,
 	gpu_model_run(m, 2 * SECOND);
 	for (int i = 0; i < TRAININGS; i++)
 		before[i] = gpu_model_bursts(m, tenant[i]);
-	gpu_model_run(m, 60 * SECOND);
+	gpu_model_run(m, 30 * SECOND);
 	for (int i = 0; i < TRAININGS; i++)
-		got_pct[i] = 100 * rate(m, tenant[i], before[i], 60 * SECOND) /
+		got_pct[i] = 100 * rate(m, tenant[i], before[i], 30 * SECOND) /
 			     rate_without_pauses(i);
 	assert_int_equal(gpu_model_violations(m), 0);
 	gpu_model_free(m);
@@ -142,8 +142,8 @@ static void test_training_alone_with_a_cap(void **state)
 					with_rests(&load, i));
 				gpu_model_run(m, 2 * SECOND);
 				uint64_t before = gpu_model_bursts(m, tenant);
-				gpu_model_run(m, 60 * SECOND);
-				got[with] = 100 * rate(m, tenant, before, 60 * SECOND) /
+				gpu_model_run(m, 30 * SECOND);
+				got[with] = 100 * rate(m, tenant, before, 30 * SECOND) /
 					    rate_alone(i);
 				gpu_model_free(m);
 			}
@@ -171,8 +171,8 @@ static void test_pauses_of_two_processes_cost_nothing(void **state)
 	gpu_model_add_process(m, tenant, &load);
 	gpu_model_run(m, 2 * SECOND);
 	before = gpu_model_work_ns(m, tenant);
-	gpu_model_run(m, 60 * SECOND);
-	got = 100 * (double)(gpu_model_work_ns(m, tenant) - before) / (60 * SECOND);
+	gpu_model_run(m, 30 * SECOND);
+	got = 100 * (double)(gpu_model_work_ns(m, tenant) - before) / (30 * SECOND);
 	table_add("| alone, cap 50 %%, two processes of ResNet18 | %.2f | |\n", got);
 	assert_true(got > 48.4 && got < 50.3);
 	gpu_model_free(m);
@@ -194,8 +194,8 @@ static void test_training_that_never_waits(void **state)
 			int tenant = gpu_model_add(m, (struct arbiter_share){ cap, cap, 0 }, &load);
 			gpu_model_run(m, 2 * SECOND);
 			uint64_t before = gpu_model_bursts(m, tenant);
-			gpu_model_run(m, 60 * SECOND);
-			double got = rate(m, tenant, before, 60 * SECOND);
+			gpu_model_run(m, 30 * SECOND);
+			double got = rate(m, tenant, before, 30 * SECOND);
 			gpu_model_free(m);
 			if (!k)
 				alone = got;
