@@ -261,8 +261,8 @@ void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double ha
 {
 	/* A capped tenant is not owed the time that its cap keeps from it. */
 	double most_ns = is_capped(t) ? 0 : wants(t) ? CREDIT_MOST_NS : fmax(t->credit_ns, 0);
-	/* While others are held for this tenant, all GPU time counts as its own. */
-	double used_ns = t->comes_first && others_want(a, t) ? (double)dt_ns : had_ns;
+	/* While others are held for this tenant and it has no work on the GPU, all GPU time counts as its own. */
+	double used_ns = t->comes_first && !runs(t) && others_want(a, t) ? (double)dt_ns : had_ns;
 	double credit_ns = t->credit_ns + due_part(a, t) * (double)dt_ns - used_ns;
 
 	if (is_idle(a, t))
@@ -271,14 +271,6 @@ void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double ha
 	if (runs(t))
 		t->step.ran_ns += (double)dt_ns;
 	t->credit_ns = fmin(fmax(credit_ns, -CREDIT_MOST_NS), most_ns);
-}
-
-static bool outranks_others(const struct arbiter *a, const struct tenant *t)
-{
-	for (int i = 0; i < a->active_count; i++)
-		if (a->tenant[a->active[i]].share.priority < t->share.priority)
-			return true;
-	return false;
 }
 
 void sliced_mark(struct arbiter *a)
@@ -293,8 +285,7 @@ void sliced_mark(struct arbiter *a)
 
 		t->is_ahead = others_want(a, t) && is_ahead(a, t);
 		/* A tenant comes first once its credit reaches half of SAVED_MOST_NS, until the credit is spent. */
-		t->comes_first = outranks_others(a, t) && wants(t) && !t->is_ahead &&
-				 !t->is_over_cap &&
+		t->comes_first = wants(t) && !t->is_ahead && !t->is_over_cap &&
 				 t->credit_ns >= (t->comes_first ? 0 : SAVED_MOST_NS / 2);
 	}
 }

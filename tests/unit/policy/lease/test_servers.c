@@ -416,6 +416,37 @@ static void test_priority(void **state)
 	assert_true(p50_ms[1] < 0.75 * p50_ms[0] && p99_ms[1] < 0.9 * p99_ms[0]);
 }
 
+/* The same beside three trainings, whose work in flight must end first. */
+static void test_priority_beside_three(void **state)
+{
+	static const struct gpu_model_load now_and_then = {
+		.kernel_ns = 5150 * US,
+		.burst_ns = 5150 * US,
+		.think_ns = 40 * MS,
+		.think_max_ns = 50 * MS,
+		.reports_sync_points = true,
+	};
+	static const struct gpu_model_load *const load[] = { &now_and_then, &training, &training,
+							     &training };
+	double p50_ms[2];
+
+	for (int i = 0; i < 2; i++) {
+		const struct arbiter_share share[] = {
+			{ 25, 100, 10 * i }, { 25, 100, 0 }, { 25, 100, 0 }, { 25, 100, 0 }
+		};
+		struct scene s = begin(4, load, share);
+
+		gpu_model_take_latency_ns(s.model, s.tenant[0], 1);
+		gpu_model_run(s.model, RUN_S * SECOND);
+		assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_SLICED);
+		p50_ms[i] = ms(gpu_model_latency_ns(s.model, s.tenant[0], 0.5));
+		table_add("| now and then beside three, priority %d | | | %.1f | %.1f | |\n",
+			  10 * i, p50_ms[i], ms(gpu_model_latency_ns(s.model, s.tenant[0], 0.99)));
+		end(&s);
+	}
+	assert_true(p50_ms[1] < 0.75 * p50_ms[0]);
+}
+
 /* A tenant that never stops gets no more than its share by its priority. */
 static void test_priority_is_no_larger_share(void **state)
 {
@@ -551,6 +582,7 @@ int main(void)
 		cmocka_unit_test(test_more_processes_are_no_larger_share),
 		cmocka_unit_test(test_a_tenant_leaves_and_returns),
 		cmocka_unit_test(test_priority),
+		cmocka_unit_test(test_priority_beside_three),
 		cmocka_unit_test(test_priority_is_no_larger_share),
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_which_tenants_have_turns),
