@@ -39,7 +39,7 @@ struct fixture {
 	struct session session; /* of this process's uid */
 };
 
-/* cmocka setup and teardown: *state is the fixture. */
+/* cmocka setup and teardown: *state is the fixture. A test may also call them, to begin anew. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
 /* Stop the daemon as it ends itself (tenants' files stay), and start it again on the files that are there. */

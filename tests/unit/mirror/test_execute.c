@@ -70,8 +70,10 @@ static void test_places_that_cannot_be_replaced(void **state)
 	strcat(place, "/.");
 	assert_int_equal(execute("/nonexistent/libcuda.so.1", &err), -EINVAL);
 	strcpy(place, directory);
-	if (mount("none", place, "tmpfs", 0, NULL) < 0)
+	if (mount("none", place, "tmpfs", 0, NULL) < 0) {
+		print_message("mount: %s\n", strerror(errno));
 		skip();
+	}
 	int r = execute("/nonexistent/libcuda.so.1", &err);
 	assert_int_equal(umount(place), 0);
 	assert_int_equal(r, -EBUSY);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "grpc_peer.h"
+#include "../skip_unless_root.h"
 
 #define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -37,8 +38,7 @@ static void test_silent_peer(void **state)
 static void test_peer_of_another_user(void **state)
 {
 	int status;
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	assert_int_equal(chmod(server_path, 0666), 0);
 	pid_t pid = fork();
 	if (pid == 0) {

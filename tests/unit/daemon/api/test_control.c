@@ -15,6 +15,7 @@
 #include "daemon/util/peer.h"
 #include "net/closer.h"
 #include "net/loop.h"
+#include "../../skip_unless_root.h"
 
 #define LIST "{\"version\":1,\"op\":\"list\"}\n"
 
@@ -295,8 +296,7 @@ static void test_users_who_fill_the_table(void **state)
 	struct fixture *f = *state;
 	struct error err;
 	static int fds[4][CONTROL_MAX_PER_UID];
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	f->node->is_private = false;
 	int small = connect_as_user(f, 2000, &err);
 	assert_true(small >= 0);
@@ -369,15 +369,13 @@ static void fill_and_come(struct fixture *f, unsigned holders)
 
 static void test_users_who_hold_tenants_by_most(void **state)
 {
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	fill_and_come(*state, 3);
 }
 
 static void test_users_who_hold_tenants_by_all(void **state)
 {
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	fill_and_come(*state, 4);
 }
 
@@ -387,8 +385,7 @@ static void test_users_take_turns(void **state)
 	struct fixture *f = *state;
 	struct error err;
 	int hostile[8];
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	f->node->is_private = false;
 	for (unsigned i = 0; i < 8; i++) {
 		hostile[i] = connect_as(f, 1001, &err);
@@ -415,8 +412,7 @@ static void test_a_command_of_a_process_that_has_ended(void **state)
 	struct error err;
 	static const char request[] =
 		"{\"version\":1,\"op\":\"create\",\"name\":\"a\",\"command\":true}\n";
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	for (unsigned old = 0; old < 2; old++) {
 		peer_pretend_old_kernel(old);
 		int fd = connect_as(f, 1001, &err);

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "daemon/util/lock.h"
+#include "../../skip_unless_root.h"
 
 static char base[64], paths[LOCK_DIRS][80];
 static const char *dirs[LOCK_DIRS] = { paths[0], paths[1], paths[2] };
@@ -61,8 +62,7 @@ static void reap_all(void)
 static int as_user(int (*what)(void))
 {
 	int status;
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	pid_t pid = fork();
 	if (pid == 0)
 		_exit(setgid(65534) < 0 || setuid(65534) < 0 ? 125 : -what());
@@ -152,8 +152,7 @@ static void test_users_do_not_keep_root_out(void **state)
 	int a[LOCK_DIRS];
 	struct error err;
 	make_shared_dirs();
-	if (geteuid() != 0)
-		skip();
+	skip_unless_root();
 	assert_int_equal(lock_card("GPU-1", "/x", a, &err), 0);
 	lock_release(a);
 	assert_int_equal(pipe(hold_pipe), 0);

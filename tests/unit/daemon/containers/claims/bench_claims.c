@@ -58,11 +58,7 @@ int main(int argc, char **argv)
 {
 	static double made_us[SAMPLES], released_us[SAMPLES];
 	unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 1000;
-	struct rlimit limit;
 	struct fixture *f;
-	getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
 	log_set_level(LOG_LEVEL_ERROR);
 	if (fixture_setup((void **)&f) != 0)
 		return 1;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "daemon/containers/claims/check.h"
@@ -13,7 +14,7 @@
 struct claim_request claim_of(struct fixture *f, const char *key, unsigned card, uint64_t mib,
 			      double cores_pct, int slot)
 {
-	struct claim_request request = { .key = key, .device_count = 1 };
+	struct claim_request request = { .key = key, .uid = geteuid(), .device_count = 1 };
 	struct claim_device_request *d = &request.device[0];
 	d->card = &f->node->card[card];
 	d->terms.has_memory = true;

@@ -125,9 +125,10 @@ static void test_invalid_store_is_rebuilt_from_tenants(void **state)
 		{ put_missing, 0 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct fixture *f;
 		char path[128];
-		assert_int_equal(fixture_setup((void **)&f), 0);
+		fixture_teardown(state);
+		assert_int_equal(fixture_setup(state), 0);
+		struct fixture *f = *state;
 		struct claim_request request = request_with_all_terms(f);
 		struct tenant_terms before = *claim_terms(claim_made(f, &request));
 		fixture_stop(f);
@@ -146,7 +147,6 @@ static void test_invalid_store_is_rebuilt_from_tenants(void **state)
 		assert_same_terms(claim_terms(claims_find(f->node->claims, "uid/c")), &before);
 		assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
 		claim_released(f, "uid/c");
-		fixture_teardown((void **)&f);
 	}
 }
 

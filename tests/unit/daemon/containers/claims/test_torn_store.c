@@ -83,9 +83,9 @@ static void must_be(const char *name, struct fixture *f, const struct state_of_c
 static void test_made_again(void **state)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct fixture *f;
 		struct error err = { 0 };
-		assert_int_equal(fixture_setup((void **)&f), 0);
+		assert_int_equal(fixture_setup(state), 0);
+		struct fixture *f = *state;
 		claim_first(f);
 		failing_vfs.torn_left = 1;
 		if (rows[i].act(f, &err) < 0)
@@ -94,7 +94,7 @@ static void test_made_again(void **state)
 		must_be(rows[i].name, f, &rows[i].after);
 		claims_restart(f);
 		must_be(rows[i].name, f, &rows[i].after);
-		fixture_teardown((void **)&f);
+		fixture_teardown(state);
 	}
 }
 
@@ -127,9 +127,9 @@ static void test_disk_full_meanwhile(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		unsigned failed = 0;
 		for (int n = 0, r = -1; r < 0 && n < 100; n++) {
-			struct fixture *f;
 			struct error err = { 0 };
-			assert_int_equal(fixture_setup((void **)&f), 0);
+			assert_int_equal(fixture_setup(state), 0);
+			struct fixture *f = *state;
 			claim_first(f);
 			failing_vfs.torn_left = 1;
 			failing_vfs.failure = SQLITE_FULL;
@@ -147,7 +147,7 @@ static void test_disk_full_meanwhile(void **state)
 			must_be(rows[i].name, f, &rows[i].after);
 			claims_restart(f);
 			must_be(rows[i].name, f, &rows[i].after);
-			fixture_teardown((void **)&f);
+			fixture_teardown(state);
 		}
 		assert_true(failed > 0);
 	}
@@ -162,9 +162,9 @@ static int setup(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_made_again),
+		cmocka_unit_test_teardown(test_made_again, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_name_taken, fixture_setup, fixture_teardown),
-		cmocka_unit_test(test_disk_full_meanwhile),
+		cmocka_unit_test_teardown(test_disk_full_meanwhile, fixture_teardown),
 	};
 	return cmocka_run_group_tests_name("torn claim store", tests, setup, NULL);
 }

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "../../../net/served.h"
+#include "../../../scratch.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/kubelet/devices/pod_resources.h"
@@ -73,11 +74,11 @@ static const struct grpc_method method = { "/v1.PodResourcesLister/List", list }
 
 static void test_asked(void **state)
 {
-	char path[64];
+	char path[80];
 	struct pod_resources *p;
 	struct slice_set set = { 0 };
 	struct error err;
-	snprintf(path, sizeof(path), "/tmp/allot-pods-%d", (int)getpid());
+	snprintf(path, sizeof(path), "%s/pods.sock", scratch);
 	atomic_store(&asked, 0);
 	atomic_store(&is_refusing, true);
 	assert_int_equal(pod_resources_start(path, RESOURCE, &one, &p, &err), 0);
@@ -132,8 +133,8 @@ static void test_what_a_pod_holds_is_kept(void **state)
 	struct fixture *f = *state;
 	struct config *config = &f->node->config;
 	struct error err = { 0 };
-	char path[64];
-	snprintf(path, sizeof(path), "/tmp/allot-pods-%d", (int)getpid());
+	char path[80];
+	snprintf(path, sizeof(path), "%s/pods.sock", f->dir);
 	config->is_kube_plugin = true;
 	config->kube_slices = 4;
 	config->claim_grace_ns = 1;
@@ -175,7 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_asked),
+		cmocka_unit_test_setup_teardown(test_asked, make_scratch, remove_scratch),
 		cmocka_unit_test_setup_teardown(test_what_a_pod_holds_is_kept, fixture_setup,
 						fixture_teardown),
 	};

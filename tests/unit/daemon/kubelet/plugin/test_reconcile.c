@@ -280,8 +280,8 @@ static void test_a_difference_that_stays(void **state)
 	struct fixture *f = *state;
 	struct config *config = &f->node->config;
 	struct error err = { 0 };
-	char path[64];
-	snprintf(path, sizeof(path), "/tmp/allot-agree-%d", (int)getpid());
+	char path[80];
+	snprintf(path, sizeof(path), "%s/pods.sock", f->dir);
 	config->is_kube_plugin = true;
 	config->kube_slices = 4;
 	strcpy(config->kube_resource, RESOURCE);

@@ -56,7 +56,10 @@ static bool turn_until_seen(struct scene *s, int pid, unsigned ms)
 
 static int make_node(const char *path)
 {
-	return mknod(path, S_IFCHR | 0666, makedev(1, 3));
+	int r = mknod(path, S_IFCHR | 0666, makedev(1, 3));
+	if (r < 0)
+		print_message("mknod: %s\n", strerror(errno));
+	return r;
 }
 
 static int setup(void **state)
