@@ -51,8 +51,8 @@ int install_own_directory(char ret_dir[PATHS_MAX], struct error *err)
 	char *slash = strrchr(path, '/');
 	if (!slash)
 		return error_set(err, ENOENT,
-				 "/proc/self/exe is '%s', which names no directory: start the "
-				 "program by its installed path",
+				 "/proc/self/exe leads to '%s', a path without a directory: start "
+				 "the program by its installed path",
 				 path);
 	*slash = '\0';
 	strcpy(ret_dir, path);

@@ -212,7 +212,7 @@ enum sim_mig {
 };
 #define SIM_MIG_INSTANCES 7 /* limit of the instances on one card */
 
-/* Faults of NVML on some machines, for which a description file can ask. */
+/* Faults that NVML has on some machines. A description file can give them to a simulated card. */
 enum sim_defect {
 	SIM_DEFECT_NO_PROCESS_UTILIZATION = 1,
 	SIM_DEFECT_LOSES_BUSY_PROCESS = 2, /* process utilization lacks the busiest process */

@@ -214,7 +214,7 @@ def test_without_the_right_to_read_quotas(cluster, scheduler, tmp_path):
         lines = [line for line in mine.log.read_text().splitlines() if "ResourceQuota" in line]
         assert len(lines) == 2, lines
         assert "ResourceQuota objects are not enforced, except those read before" in lines[0] and "forbidden" in lines[0]
-        assert "ResourceQuota objects can be read now, and are enforced" in lines[1]
+        assert "ResourceQuota objects can be read now, so allot-scheduler enforces their limits" in lines[1]
     finally:
         mine.stop()
     assert team.scheduler.process.poll() is None

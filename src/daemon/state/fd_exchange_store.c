@@ -61,7 +61,8 @@ int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int 
 	if (!key || !bytes)
 		return error_set(
 			err, EINVAL,
-			"sharing: the request has key 0 or size 0: liballot.so and allotd must be of the same version");
+			"a process asked to share GPU memory with others under key 0 or with size 0: "
+			"liballot.so and allotd must be of the same version");
 	if (*fd < 0 || !has_nonblocking_close(*fd))
 		return error_set(
 			err, EBADF,

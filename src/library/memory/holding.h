@@ -2,10 +2,13 @@
  * The steps that all allocation hooks share. To charge memory is to count it against the tenant's quota. A holding (ptrmap.h)
  * records one allocation of this process:
  *
+ *     to allocate:                                        to free:
+ *
  *     struct holding h = { .kind, .device, .bytes };      struct holding h;
- *     charge_begin(&h)      reserves                      charge_forget(kind, key, &h)
+ *     charge_begin(&h)      reserves h.bytes              charge_forget(kind, key, &h)   removes the record
  *     the driver's call                                   the driver's call
- *     charge_end(&h, ...)   records it, or gives back     charge_give_back(&h, ...)
+ *     charge_end(&h, ...)   on success records h,         charge_give_back(&h, ...)      on success gives h.bytes back,
+ *                           else gives h.bytes back                                      else records h again
  */
 #pragma once
 

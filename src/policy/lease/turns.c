@@ -3,8 +3,8 @@
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
 /*
- * Turns are given up (turns.h) for twice as long each time. But if turns worked for FORGIVEN_AFTER x off_ns (LAST_OFF_NS at
- * most), they are next given up for only FIRST_OFF_NS.
+ * Turns are given up (turns.h) for twice as long each time: off_ns, at most LAST_OFF_NS. But if turns worked long enough since
+ * then, the next time is only FIRST_OFF_NS. Long enough is FORGIVEN_AFTER x off_ns or LAST_OFF_NS, whichever is less.
  */
 #define FORGIVEN_AFTER 8
 /*

@@ -60,8 +60,8 @@ struct grant_request {
 };
 
 /*
- * Sorts `requests` (growth, then the waiting order), writes verdicts and places, and adds grants to the cards' taken_bytes. A
- * need on a missing card is refused.
+ * Decides all requests. Sorts `requests`: growth first, then the others in the waiting order. Sets each request's `verdict` and
+ * `place`, and adds granted bytes to the cards' taken_bytes. Refuses a request that needs a card beyond card_count.
  */
 void grant_decide(struct grant_card *cards, size_t card_count, struct grant_request *requests,
 		  size_t count, uint64_t now_ns, const struct order_bounds *bounds);

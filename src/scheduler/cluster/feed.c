@@ -165,7 +165,7 @@ static void watch_failed(void *data, const struct error *err)
 		return;
 	}
 	if (!err && s->is_forbidden)
-		log_info("Kubernetes API: %s objects can be read now, and are enforced",
+		log_info("Kubernetes API: %s objects can be read now, so allot-scheduler enforces their limits",
 			 rows[s->kind].word);
 	s->is_forbidden = false;
 	s->fails = err != NULL;

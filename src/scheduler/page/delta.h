@@ -41,8 +41,8 @@ void delta_rows_begin(struct delta_writer *w, struct sent_rows *sent);
 /* Adds the row whose object is in w->row. */
 void delta_row(struct delta_writer *w, const char *key);
 /*
- * Writes member `name` of `to`: {"seen": number of matching items, "from": index of the first row, "keys": all rows' keys in
- * order, "rows": new or changed rows}. Writes nothing if nothing has changed.
+ * Writes member `name` of `to`: {"seen": number of items that pass the reader's filters, "from": index of the first row among
+ * these items, "keys": all rows' keys in order, "rows": new or changed rows}. Writes nothing if nothing has changed.
  */
 void delta_rows_end(struct delta_writer *w, const char *name, size_t seen, unsigned from,
 		    struct json_text *to);

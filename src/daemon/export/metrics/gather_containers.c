@@ -32,7 +32,7 @@ static void label_container(char *labels, const struct gpu_container *c)
 	exposition_label(labels, METRICS_LABELS_MAX, "engine", c->what.engine);
 }
 
-/* A container without GPU work that is not frozen is only counted. */
+/* Returns true if the container gets samples of its own: it has GPU work or is frozen. Any other is only counted. */
 static bool has_samples(const struct gpu_container *c)
 {
 	return c->live || c->is_frozen;

@@ -323,7 +323,8 @@ static bool judge(struct node *node, const struct reading *reading)
 						   k->likely };
 		bool is_over = time_is_over(unpaid, &seen);
 		is_any_unpaid |= unpaid->certain_ns > 0;
-		log_debug("GPU %u, tenant '%s': samples %.0f %%, certain %.0f %%, likely %.0f %%, charged at most %.1f %%, "
+		log_debug("GPU %u, tenant '%s': samples %.0f %%; its own work: "
+			  "certain %.0f %%, likely %.0f %%; charged at most %.1f %% in any 150 ms; "
 			  "unpaid: certain %.0f ms, likely %.0f ms",
 			  reading->card, k->tenant->terms.name, 100 * k->sampled, 100 * k->certain,
 			  100 * k->likely, 100 * k->peak, (double)unpaid->certain_ns / NSEC_PER_MSEC,

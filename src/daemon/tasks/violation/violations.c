@@ -32,7 +32,7 @@ enum on_violation violations_action(const struct tenant *t)
 {
 	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
 							 t->node->config.on_violation);
-	/* Only report an MPS client, even if freezing is wanted: a stopped client would block all clients of its server. */
+	/* Report an MPS client instead of freezing it: a stopped client would block all clients of its server. */
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
