@@ -8,7 +8,7 @@ import pytest
 
 from machines import BUILD
 
-WINDOW_S = 15
+WINDOW_S = 10
 
 
 def busy_us(machine, pid):

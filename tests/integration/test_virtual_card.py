@@ -462,9 +462,11 @@ def test_nvitop_shows_the_tenant(machine, python, neighbour):
     shown = run_json(machine, python, """
         from nvitop import CudaDevice, Device
         children = start_loads([], ["--mib", "512"])
-        time.sleep(2)
         [device] = Device.all()
-        shot = device.as_snapshot()
+        # While other tests take the processor, the loads may not have all of the tenant's time at first.
+        deadline = time.monotonic() + 30
+        while (shot := device.as_snapshot()).gpu_utilization < 60 and time.monotonic() < deadline:
+            time.sleep(0.2)
         processes = device.processes()
         for process in processes.values():
             process.update_gpu_status()
@@ -536,5 +538,6 @@ def test_nvtop_shows_the_tenant(machine, python, neighbour, tmp_path):
     assert re.search(r"0\.506Gi/4\.000Gi", text), text
     rows = re.findall(r"(\d+) +\w+ +0 +Compute +(\d+)% +(\d+)MiB +(\d+)%", text)
     assert rows and {row[0] for row in rows} == {pid}, text
-    _, busy, mib, of_memory = rows[-1]
-    assert int(busy) >= 60 and mib == "518" and of_memory in ("12", "13"), rows
+    assert max(int(row[1]) for row in rows) >= 60, rows
+    *_, mib, of_memory = rows[-1]
+    assert mib == "518" and of_memory in ("12", "13"), rows
