@@ -333,9 +333,10 @@ def test_in_a_tenant(machine, tmp_path):
     pause = f"{BUILD}/allot pause web {' '.join(machine.sim)} && exec {' '.join(map(str, doctor))}"
     found = by_check(machine.run(*terms, "--", "sh", "-c", pause))
     assert found["tenant"]["level"] == "warning" and "is paused" in found["tenant"]["what"]
-    # A container has only the tenant's socket, and nothing else of the daemon.
+    # A container has only the tenant's socket, and nothing else of the daemon. Its GPU is known to be simulated without --sim.
     found = by_check(machine.run(*terms, "--", BUILD / "allot", "doctor", "--json", "--run-dir", tmp_path))
     assert found["tenant"]["level"] == "ok" and "daemon" not in found
+    assert found["driver"]["level"] == "ok" and "this tenant has a simulated GPU" in found["driver"]["what"]
     gone = tmp_path / "gone.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(str(gone))

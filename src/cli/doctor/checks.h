@@ -16,6 +16,9 @@ struct doctor {
 	struct findings findings;
 };
 
+/* Whether no driver is needed: --sim asks for a simulated GPU, or this program runs in a tenant that has one. */
+bool doctor_is_simulated(const struct doctor *doctor);
+
 /* Checks Linux, its namespaces and limits, and cgroups. */
 void doctor_check_system(struct doctor *doctor);
 /* Checks NVIDIA's kernel modules, device nodes and libraries, and whether they have the same version. */

@@ -1,6 +1,7 @@
 /* NVIDIA's kernel modules, device nodes and libraries, and whether they have the same version. */
 #include <errno.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -214,6 +215,14 @@ static void check_library_of(struct doctor *d, const char *name, const char *che
 	findings_add(&d->findings, FINDING_OK, check, "%s", real);
 }
 
+bool doctor_is_simulated(const struct doctor *d)
+{
+	const char *socket = getenv("ALLOT_SIM_SOCKET");
+
+	return d->target.sim_spec ||
+	       (host_is_local(&d->host) && getenv("ALLOT_SOCKET") && socket && *socket);
+}
+
 void doctor_check_driver(struct doctor *d)
 {
 	char version[VERSION_MAX];
@@ -226,6 +235,11 @@ void doctor_check_driver(struct doctor *d)
 	if (d->target.sim_spec) {
 		findings_add(&d->findings, FINDING_OK, "driver",
 			     "not checked: --sim asks for a simulated GPU, %s", d->target.sim_spec);
+		return;
+	}
+	if (doctor_is_simulated(d)) {
+		findings_add(&d->findings, FINDING_OK, "driver",
+			     "not checked: this tenant has a simulated GPU (ALLOT_SIM_SOCKET)");
 		return;
 	}
 	if (!check_module(d, version))

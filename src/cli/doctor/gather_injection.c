@@ -148,7 +148,8 @@ void gather_injection(struct doctor *d, struct facts *facts)
 	char path[PATH_MAX], driver[FACT_TEXT_MAX];
 
 	cleanup_json json_t *hello = gather_hello(d);
-	in->is_simulated = d->target.sim_spec || json_is_true(json_object_get(hello, "simulated"));
+	in->is_simulated = doctor_is_simulated(d) ||
+			   json_is_true(json_object_get(hello, "simulated"));
 	for (size_t i = 0; i < sizeof(toolkit) / sizeof(*toolkit); i++)
 		in->has_toolkit |= host_has(&d->host, toolkit[i]);
 	gather_module_version(&d->host, in->module);

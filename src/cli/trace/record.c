@@ -58,6 +58,15 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 
 /* ---- processes ---- */
 
+static void forget_untraced(struct record *r, int pid)
+{
+	for (size_t i = 0; i < r->untraced_count; i++)
+		if (r->untraced[i].pid == pid) {
+			r->untraced[i] = r->untraced[--r->untraced_count];
+			return;
+		}
+}
+
 static int add_process(struct record *r, const json_t *ring, int fd, struct error *err)
 {
 	struct traced_process **list = realloc(r->process, (r->process_count + 1) *
@@ -75,6 +84,7 @@ static int add_process(struct record *r, const json_t *ring, int fd, struct erro
 	if (result < 0)
 		return error_add(err, result, "process %d", p->pid);
 	traced_process_begin(p, &r->out);
+	forget_untraced(r, p->pid);
 	r->process[r->process_count++] = steal_pointer(&p);
 	return 0;
 }

@@ -49,7 +49,10 @@ int record_round(struct record *record, bool is_last, struct error *err);
 
 uint64_t record_lasted_ns(const struct record *record);
 
-/* Returns the pid of the i-th process that the daemon has listed as not recording for RECORD_ANSWER_NS; 0 after the last. */
+/*
+ * Returns the pid of the i-th process that the daemon has listed as not recording for RECORD_ANSWER_NS, and that has not begun
+ * to record since; 0 after the last.
+ */
 int record_untraced(const struct record *record, size_t i);
 
 /* Finishes the file. Returns 0, or the -errno of a failed write. */

@@ -10,7 +10,8 @@
  *      If it does not fit even without the others' tentative bytes: tentative -= n, and the reservation is refused.
  *      If it fits only without the others' tentative bytes: the process with the lowest slot keeps its own tentative bytes,
  *      and checks again soon. The others withdraw theirs, and start again. So no reservation is refused because of memory
- *      that another process asked for and did not get.
+ *      that another process asked for and did not get. But a reservation that is still undecided after 100 ms is refused, for
+ *      example if the other process is stopped.
  * Reserved bytes count from then on. They are given back if the driver call fails.
  *
  * Memory that no call names (code, local memory) counts too: the daemon measures it and writes it into the slots (region.h).
@@ -27,8 +28,9 @@
 #include "abi/shm/region.h"
 
 /*
- * Reserves `bytes` on device `index` (of the tenant's list, or REGION_HOST). Returns 0, or -ENOMEM if the bytes do not fit.
- * count_denial says whether to count a refusal: a caller that can free something and try again passes false at first.
+ * Reserves `bytes` on device `index` (of the tenant's list, or REGION_HOST). Returns 0, or -ENOMEM if the bytes do not fit, or
+ * if that is undecided after 100 ms (step 3). count_denial says whether to count a refusal: a caller that can free something and
+ * try again passes false at first.
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);
 

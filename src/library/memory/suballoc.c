@@ -73,7 +73,6 @@ enum suballoc_charge suballoc_take_spare(int device)
 	return SUBALLOC_SPARE;
 }
 
-/* Call only in the thread that took the spare (suballoc.h). */
 void suballoc_use_spare(int device)
 {
 	atomic_store(&spare_of(device)->spare, SUBALLOC_NO_SPARE);

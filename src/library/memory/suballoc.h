@@ -65,7 +65,10 @@ enum suballoc_charge { SUBALLOC_RESERVED = 0, SUBALLOC_SPARE };
  */
 enum suballoc_charge suballoc_take_spare(int device);
 
-/* Ends the device's spare (the reserved but unused charge of one chunk), because something else uses that charge now. */
+/*
+ * Ends the device's spare (the reserved but unused charge of one chunk), because something else uses that charge now. Call only
+ * in the thread that took the spare (suballoc_take_spare()), because no lock guards the change.
+ */
 void suballoc_use_spare(int device);
 
 /*

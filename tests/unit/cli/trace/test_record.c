@@ -1,4 +1,4 @@
-/* A tenant with more processes than one reply has room for: the test is the daemon. */
+/* A tenant with more processes than one reply has room for, and processes that record late: the test is the daemon. */
 #include "../test.h"
 
 #include <errno.h>
@@ -7,25 +7,32 @@
 #include "ring.h"
 
 #define PROCESSES (2 * CLIENT_FDS_MAX + 3)
+#define FIRST_PID 100
+#define SILENT_PID 7 /* never records */
 
-static unsigned polls, given, in_reply;
+static unsigned processes, polls, given, in_reply;
+static uint64_t poll_ns; /* time between two polls */
 
 int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
 		   struct error *err)
 {
-	json_t *rings = json_array();
+	json_t *rings = json_array(), *untraced = json_pack("[i]", SILENT_PID);
+	json_int_t now;
 
 	json_decref(body);
 	in_reply = 0;
 	if (!strcmp(op, "trace_poll"))
-		for (polls++; in_reply < CLIENT_FDS_MAX && given + in_reply < PROCESSES; in_reply++)
+		for (polls++; in_reply < CLIENT_FDS_MAX && given + in_reply < processes; in_reply++)
 			json_array_append_new(rings, json_pack("{s:i, s:i, s:s}", "number",
 							       (int)(given + in_reply + 1), "pid",
-							       (int)(100 + given + in_reply),
+							       (int)(FIRST_PID + given + in_reply),
 							       "name", "work"));
-	*ret_reply = json_pack("{s:s, s:s, s:{s:I, s:I}, s:o, s:b}", "name", "t", "clock",
-			       "realtime", "moment", "ticks", (json_int_t)(1000 + polls), "now_ns",
-			       (json_int_t)(1000 + polls), "rings", rings, "ended", 1);
+	if (!processes)
+		json_array_append_new(untraced, json_integer(FIRST_PID));
+	now = (json_int_t)(1000 + polls * poll_ns);
+	*ret_reply = json_pack("{s:s, s:s, s:{s:I, s:I}, s:o, s:o, s:b}", "name", "t", "clock",
+			       "realtime", "moment", "ticks", now, "now_ns", now, "rings", rings,
+			       "untraced", untraced, "ended", 1);
 	return 0;
 }
 
@@ -46,6 +53,13 @@ const char *client_run_dir(const struct client *client)
 	return "";
 }
 
+static void begin(unsigned process_count, uint64_t between_polls_ns)
+{
+	polls = given = in_reply = 0;
+	processes = process_count;
+	poll_ns = between_polls_ns;
+}
+
 /* The first round may be the last. */
 static void test_a_round_takes_all_rings(void **state)
 {
@@ -53,6 +67,7 @@ static void test_a_round_takes_all_rings(void **state)
 	struct error err = { 0 };
 	struct record *record;
 
+	begin(PROCESSES, 1);
 	assert_int_equal(record_begin(NULL, "t", fd, &record, &err), 0);
 	assert_int_equal(record_round(record, true, &err), 0);
 	assert_int_equal(record->process_count, PROCESSES);
@@ -62,10 +77,36 @@ static void test_a_round_takes_all_rings(void **state)
 	close(fd);
 }
 
+/* A process that begins to record late is no longer named. */
+static void test_untraced_processes(void **state)
+{
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+	struct error err = { 0 };
+	struct record *record;
+
+	begin(0, RECORD_ANSWER_NS);
+	assert_int_equal(record_begin(NULL, "t", fd, &record, &err), 0);
+	assert_int_equal(record_round(record, false, &err), 0);
+	assert_int_equal(record_untraced(record, 0), 0);
+	assert_int_equal(record_round(record, false, &err), 0);
+	assert_int_equal(record_untraced(record, 0), SILENT_PID);
+	assert_int_equal(record_untraced(record, 1), FIRST_PID);
+	assert_int_equal(record_untraced(record, 2), 0);
+	processes = 1;
+	assert_int_equal(record_round(record, true, &err), 0);
+	assert_int_equal(record->process_count, 1);
+	assert_int_equal(record_untraced(record, 0), SILENT_PID);
+	assert_int_equal(record_untraced(record, 1), 0);
+	assert_int_equal(record_finish(record), 0);
+	record_free(record);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_round_takes_all_rings),
+		cmocka_unit_test(test_untraced_processes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

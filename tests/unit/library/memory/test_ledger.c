@@ -191,6 +191,22 @@ static void test_waits_while_a_new_daemon_gathers(void **state)
 	assert_in_range(sys_now_ns() - begin, 500 * NS_PER_MS, 10000 * NS_PER_MS);
 }
 
+/* A process that is stopped while it asks does not block the others without end. */
+static void test_waits_for_an_undecided_request_only_a_while(void **state)
+{
+	start(3);
+	for (uint32_t own = 0; own <= 2; own += 2) {
+		fake_process_take_slot(own);
+		slot_device(1)->tentative_bytes = QUOTA;
+		uint64_t begin = sys_now_ns();
+		assert_int_equal(ledger_reserve(0, 1, true), -ENOMEM);
+		assert_in_range(sys_now_ns() - begin, 100 * NS_PER_MS, 10000 * NS_PER_MS);
+		assert_int_equal(slot_device(own)->tentative_bytes, 0);
+		slot_device(1)->tentative_bytes = 0;
+		assert_int_equal(ledger_reserve(0, 1, true), 0);
+	}
+}
+
 /* ---- many at once ---- */
 
 #define PROCESSES 6
@@ -462,6 +478,7 @@ int main(void)
 		cmocka_unit_test(test_adjust_asks_no_quota),
 		cmocka_unit_test(test_moves_to_a_new_slot),
 		cmocka_unit_test(test_waits_while_a_new_daemon_gathers),
+		cmocka_unit_test(test_waits_for_an_undecided_request_only_a_while),
 		cmocka_unit_test(test_a_storm_stays_under_and_ends_at_zero),
 		cmocka_unit_test(test_nothing_that_fits_is_refused),
 		cmocka_unit_test(test_no_interleaving_grants_both),
