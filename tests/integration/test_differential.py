@@ -71,8 +71,11 @@ def until(condition):
 
 def child_of(pid, name):
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        if Path(f"/proc/{child}/comm").read_text() == name + "\n":
-            return child
+        try:
+            if Path(f"/proc/{child}/comm").read_text() == name + "\n":
+                return child
+        except (FileNotFoundError, ProcessLookupError):
+            pass    # it has ended since it was listed
     return None
 
 
