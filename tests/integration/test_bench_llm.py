@@ -11,7 +11,7 @@ import pytest
 from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
-from cases import llm                                               # noqa: E402
+from cases import llm, llm_figures                                               # noqa: E402
 from load.llm_server import Batch, Server, poisson_arrivals         # noqa: E402
 
 HERE = Path(__file__).parent
@@ -76,7 +76,7 @@ def test_figures_cover_the_window_only(tmp_path):
     batch = served(4)
     batch.write(tmp_path / "events")
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
-    figures = llm.server_figures(lines, 1, 3)
+    figures = llm_figures.server_figures(lines, 1, 3)
     # 64 tokens of 8 requests: 8 prefills of 10 ms, and 63 to 64 steps of 5 ms.
     assert figures["tokens_s"] == pytest.approx(8 * 64 / (8 * 0.010 + 63.5 * 0.005), rel=0.03)
     assert figures["step_p50"] == pytest.approx(5) and figures["step_max"] == pytest.approx(5)
@@ -86,10 +86,10 @@ def test_figures_cover_the_window_only(tmp_path):
 def test_a_request_without_a_token_counts_as_waiting():
     lines = [{"step": [1.0, 1.5], "tokens": 1}, {"request": 1.0, "first": 1.1, "end": None},
              {"request": 1.2, "first": None, "end": None}]
-    figures = llm.server_figures(lines, 1, 2)
+    figures = llm_figures.server_figures(lines, 1, 2)
     assert figures["unserved"] == 1 and figures["first_p99"] == pytest.approx(300)
     with pytest.raises(llm.Failed, match="--seconds"):
-        llm.server_figures(lines, 5, 6)
+        llm_figures.server_figures(lines, 5, 6)
 
 
 def test_shares_are_of_the_time_that_the_work_takes_alone(tmp_path):
@@ -97,15 +97,15 @@ def test_shares_are_of_the_time_that_the_work_takes_alone(tmp_path):
     batch.write(tmp_path / "events")
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
     alone = {"prefill_p50": 10, "step_p50": 5}
-    assert all(end - begin == pytest.approx(0.010) for begin, end in llm.prefills(lines))
-    assert llm.share_of(lines, 1.003, 3.001, alone) == pytest.approx(1, abs=1e-3)
-    assert llm.share_of(lines, 1, 3, {"prefill_p50": 4, "step_p50": 2}) == pytest.approx(0.4, abs=1e-3)
-    assert llm.share_of(lines, 3.9, 4.4, alone) == pytest.approx(0.2, abs=0.03)
-    assert llm.server_figures(lines, 1, 3)["busy"] == pytest.approx(1, abs=1e-3)
+    assert all(end - begin == pytest.approx(0.010) for begin, end in llm_figures.prefills(lines))
+    assert llm_figures.share_of(lines, 1.003, 3.001, alone) == pytest.approx(1, abs=1e-3)
+    assert llm_figures.share_of(lines, 1, 3, {"prefill_p50": 4, "step_p50": 2}) == pytest.approx(0.4, abs=1e-3)
+    assert llm_figures.share_of(lines, 3.9, 4.4, alone) == pytest.approx(0.2, abs=0.03)
+    assert llm_figures.server_figures(lines, 1, 3)["busy"] == pytest.approx(1, abs=1e-3)
     waits = served(2, [0.5, 1.5], slots=1, tokens=1)
     waits.write(tmp_path / "events")
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
-    assert llm.prefills(lines) == [pytest.approx((0.5, 0.51)), pytest.approx((1.5, 1.51))]
+    assert llm_figures.prefills(lines) == [pytest.approx((0.5, 0.51)), pytest.approx((1.5, 1.51))]
 
 
 def test_pause_compares_each_server_with_itself():
