@@ -491,8 +491,13 @@ def test_a_failed_copy_moves_nothing(machine, python):
     tenant.end()
 
 
-def test_calls_fail_without_room_for_the_return(machine, python):
-    """The GPU has no free memory any more, for whatever reason. The memory remains swapped out, and calls get an error."""
+@pytest.mark.parametrize("fault, reason", [
+    ("fail=cuMemCreate:2:7", "the GPU has no room for the return"),
+    ("fail=cuMemcpyHtoDAsync_v2:999", "the driver could not move this process's memory back to the GPU (CUDA error 999)"),
+])
+def test_calls_fail_without_the_return(machine, python, fault, reason):
+    """The GPU has no free memory any more, for whatever reason, or the copies fail. The memory remains swapped out, and calls
+    get an error."""
     tenant = swappable(machine, python, """
         look()
         data = bytearray(8)
@@ -504,12 +509,14 @@ def test_calls_fail_without_room_for_the_return(machine, python):
         assert result == R.CUDA_ERROR_OUT_OF_MEMORY, result
         for ptr, n, _ in held:
             ok0(cu.cuMemFree(ptr))
-        """, environment={"ALLOT_SIM_FAULT": "fail=cuMemCreate:2:7"})
+        """, environment={"ALLOT_SIM_FAULT": fault})
     tenant.line()
     pause(machine)
     tenant.go()
     resume(machine)
     tenant.end()
+    assert [line for line in machine.tenants_log.read_text().splitlines() if "CUDA calls that need it fail" in line
+            and reason in line]
 
 
 def test_a_program_can_exit_while_swapped_out(machine, python):

@@ -17,7 +17,7 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* time until waiting calls fail for lack of room */
+#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until waiting calls fail if memory can't return */
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
@@ -298,10 +298,10 @@ static void evict_all(uint32_t end)
 }
 
 /*
- * True if each GPU has room for its memory in the arena. A return without room would take the GPU's free memory again and
- * again, and other tenants' allocations would fail meanwhile.
+ * Returns CUDA_SUCCESS if each GPU has room for its memory in the arena, and CUDA_ERROR_OUT_OF_MEMORY if one has not. A return
+ * without room would take the GPU's free memory again and again, and other tenants' allocations would fail meanwhile.
  */
-static bool has_room(void)
+static CUresult check_room(void)
 {
 	uint64_t need[REGION_MAX_DEVICES] = { 0 };
 	CUcontext context[REGION_MAX_DEVICES] = { NULL };
@@ -316,43 +316,61 @@ static bool has_room(void)
 	for (int i = 0; i < REGION_MAX_DEVICES && real.cuMemGetInfo_v2; i++) {
 		if (!need[i])
 			continue;
-		if (real.cuCtxSetCurrent(context[i]) != CUDA_SUCCESS)
-			return false;
+		CUresult result = real.cuCtxSetCurrent(context[i]);
+		if (result != CUDA_SUCCESS)
+			return result;
 		if (real.cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS && free_bytes < need[i])
-			return false;
+			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	return true;
+	return CUDA_SUCCESS;
 }
 
 /*
- * Moves all memory in the arena back to the GPUs. Call with the hold (swap_hold.h) closed. Returns false if all memory is in
- * the arena as before.
+ * Moves all memory in the arena back to the GPUs. Call with the hold (swap_hold.h) closed. On failure all memory is in the
+ * arena as before. Returns CUDA_ERROR_OUT_OF_MEMORY if a GPU has no room, and CUDA_ERROR_NOT_READY if the process exits.
  */
-static bool move_in(void)
+static CUresult move_in(void)
 {
 	uint32_t at = 0;
+	CUresult result = check_room();
 
-	if (!has_room())
-		return false;
+	if (result != CUDA_SUCCESS)
+		return result;
 	/* Report out_bytes before allocating: memory on the GPU that is reported as out would be counted twice. */
 	report_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_movable(b) || b->is_resident)
 			continue;
-		if (real.cuCtxSetCurrent(b->owner) != CUDA_SUCCESS ||
-		    swap_backing_populate(b) != CUDA_SUCCESS) {
+		result = real.cuCtxSetCurrent(b->owner);
+		if (result == CUDA_SUCCESS)
+			result = swap_backing_populate(b);
+		if (result != CUDA_SUCCESS) {
 			evict_all(at);
-			return false;
+			return result;
 		}
 	}
 	/* Also copies memory that could not be removed from the GPU: the arena has the same data, so nothing changes. */
 	uint64_t begin_ns = sys_now_ns();
-	CUresult result = swap_copy_all(SWAP_COPY_IN, is_running);
+	result = swap_copy_all(SWAP_COPY_IN, is_running);
 	copied_ns = sys_now_ns() - begin_ns;
-	if (result == CUDA_SUCCESS)
-		return true;
-	evict_all(UINT32_MAX);
-	return false;
+	if (result != CUDA_SUCCESS)
+		evict_all(UINT32_MAX);
+	return result;
+}
+
+/* Counts a failed return and says why it failed, unless the process exits: that stops the copying, and is no failure. */
+static void report_failed_return(CUresult result)
+{
+	if (!is_running())
+		return;
+	atomic_fetch_add(&own.failed, 1);
+	if (result == CUDA_ERROR_OUT_OF_MEMORY)
+		log_write("swap: the GPU has no room for the return of this process's memory: CUDA "
+			  "calls that need it fail until there is room");
+	else
+		log_write("swap: the driver could not move this process's memory back to the GPU "
+			  "(CUDA error %d): CUDA calls that need it fail until a retry succeeds",
+			  (int)result);
 }
 
 static void try_move_in(uint32_t word)
@@ -366,9 +384,9 @@ static void try_move_in(uint32_t word)
 	if (was_short && !swap_hold_close(SWAP_PATIENCE_NS))
 		return;
 	set_state(was_short ? SWAP_SHORT : SWAP_RETURNING);
-	bool is_back = move_in();
+	CUresult result = move_in();
 	real.cuCtxSetCurrent(NULL);
-	if (is_back) {
+	if (result == CUDA_SUCCESS) {
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
 		atomic_store(&own.word, word);
 		return_since_ns = 0;
@@ -383,11 +401,8 @@ static void try_move_in(uint32_t word)
 	}
 	if (was_short || (!atomic_load(&process_state.daemon_lost) &&
 			  sys_now_ns() - return_since_ns > RETURN_PATIENCE_NS)) {
-		if (!was_short) {
-			atomic_fetch_add(&own.failed, 1);
-			log_write("swap: the GPU has no room for the return of this process's memory: CUDA "
-				  "calls that need it fail until there is room");
-		}
+		if (!was_short)
+			report_failed_return(result);
 		set_state(SWAP_SHORT);
 		swap_hold_open(false);
 	}

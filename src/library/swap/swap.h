@@ -11,8 +11,9 @@
  * until everything is back. So if a move fails, the data is where it was before.
  *
  * A move is given up, and counted in swap_failed, if copying fails or the move cannot begin within two seconds. A capture, work
- * that does not end, or a call that does not return can delay the begin. A return that finds no room keeps trying; after ten
- * seconds the waiting calls fail with out of memory. Without a daemon, memory returns as soon as the GPU has room.
+ * that does not end, or a call that does not return can delay the begin. A return that finds no room, or fails otherwise, keeps
+ * trying; after ten seconds the waiting calls fail with out of memory. Without a daemon, memory returns as soon as the GPU has
+ * room.
  *
  * These stay on the GPU: allocations below 2 MiB, arrays, pools, managed memory, modules, contexts, memory that the program
  * allocates by the virtual memory API, memory shared with other processes, and memory for which the arena had no room.
