@@ -14,9 +14,8 @@ void fast_path_try_open(int device);
  */
 static inline struct inflight_stream *fast_path_pass(CUstream stream)
 {
-	/* CU_STREAM_LEGACY is 1 and means the same as NULL; no other handle is odd. */
-	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
-	struct inflight_stream *s = inflight_place(inflight_hash((CUstream)key, 0));
+	uintptr_t key = inflight_fast_path_key(stream);
+	struct inflight_stream *s = inflight_fast_path_place(key);
 
 	/* keeps the compiler from computing each field's address anew from the hash */
 	__asm__("" : "+r"(s));

@@ -10,17 +10,15 @@
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/*
- * Defines the function that calls the driver and records the launch. The stream's record names the device. The record is at the
- * first place for the stream's hash, because the fast path looks only there.
- */
+/* Defines the function that calls the driver and records the launch. The record that the fast path found names the device. */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \
 		bool (*const work_reads)(void) = fast_path_is_open; \
 		struct work work = __VA_ARGS__; \
 		(void)work_reads; \
-		int device = inflight_place(inflight_hash(work.stream, 0))->device; \
+		uintptr_t key = inflight_fast_path_key(work.stream); \
+		int device = inflight_fast_path_place(key)->device; \
 		uint64_t begin = trace_ticks(TRACE_COUNTER); \
 		CUresult result = real.symbol args; \
 		uint64_t end = unlikely(IS_TIMED(begin)) ? trace_ticks(TRACE_COUNTER) : begin; \

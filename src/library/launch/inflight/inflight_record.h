@@ -123,3 +123,18 @@ static inline struct inflight_stream *inflight_place(uint32_t hash)
 {
 	return &inflight_streams[hash % INFLIGHT_STREAMS];
 }
+
+/*
+ * Returns the value of fast_path_key in the stream's record. CU_STREAM_LEGACY is 1 and means the same as NULL; no other handle
+ * is odd.
+ */
+static inline uintptr_t inflight_fast_path_key(CUstream handle)
+{
+	return (uintptr_t)handle & ~(uintptr_t)CU_STREAM_LEGACY;
+}
+
+/* Returns the only record where the fast path looks for a stream with this key. */
+static inline struct inflight_stream *inflight_fast_path_place(uintptr_t key)
+{
+	return inflight_place(inflight_hash((CUstream)key, 0));
+}

@@ -183,6 +183,22 @@ static void test_by_the_fast_path(void **state)
 	end_trace();
 }
 
+/* The handle CU_STREAM_LEGACY has the record of NULL, not the record at the place of its own hash. */
+static void test_the_device_of_the_legacy_stream(void **state)
+{
+	struct inflight_stream *other = inflight_place(inflight_hash(CU_STREAM_LEGACY, 0));
+
+	other->device = 1;
+	begin_trace();
+	launch(CU_STREAM_LEGACY);
+	assert_non_null(fast_path_pass(CU_STREAM_LEGACY));
+	launch(CU_STREAM_LEGACY);
+	other->device = 0;
+	assert_int_equal(event(1).device, 0);
+	assert_int_equal(event(2).device, 0);
+	end_trace();
+}
+
 static void *launch_thrice(void *data)
 {
 	*(uint32_t *)data = (uint32_t)syscall(SYS_gettid);
@@ -353,6 +369,7 @@ int main(void)
 		launching_test(test_a_refused_launch),
 		launching_test(test_without_a_tracer),
 		launching_test(test_by_the_fast_path),
+		launching_test(test_the_device_of_the_legacy_stream),
 		launching_test(test_threads_after_each_other),
 		launching_test(test_a_swappable_process_has_no_fast_path),
 		launching_test(test_all_bits_of_an_event),
