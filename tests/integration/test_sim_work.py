@@ -174,6 +174,53 @@ def test_a_captured_copy_moves_nothing(sim):  # noqa: F811
         """)
 
 
+LINKED = """
+[gpu]
+nvlink = 1:1
+nvlink_bytes_s = 1 GiB
+[gpu]
+nvlink = 0:1
+nvlink_bytes_s = 1 GiB
+"""
+
+
+def test_each_copy_between_two_gpus_obeys_their_link(start_sim, tmp_path):  # noqa: F811
+    """64 MiB take 62.5 ms, linear or pitched. Within a GPU they would take less than 0.1 ms."""
+    spec = tmp_path / "linked"
+    spec.write_text(LINKED)
+    start_sim(str(spec)).run("""
+        start(1)
+        there = ok(cu.cuMemAlloc(64 * MIB))
+        start()
+        here = ok(cu.cuMemAlloc(64 * MIB))
+        s = ok(cu.cuStreamCreate(1))
+        before, after = ok(cu.cuEventCreate(0)), ok(cu.cuEventCreate(0))
+
+        def fill(c, height):
+            c.srcMemoryType = c.dstMemoryType = cu.CUmemorytype.CU_MEMORYTYPE_DEVICE
+            c.srcDevice, c.dstDevice = here, there
+            c.srcPitch = c.dstPitch = c.WidthInBytes = MIB
+            c.Height = height
+            return c
+
+        flat = fill(cu.CUDA_MEMCPY2D(), 64)
+        deep = fill(cu.CUDA_MEMCPY3D(), 32)
+        deep.Depth, deep.srcHeight, deep.dstHeight = 2, 32, 32
+        graph = ok(cu.cuGraphCreate(0))
+        ok(cu.cuGraphAddMemcpyNode(graph, None, 0, deep, ok(cu.cuCtxGetCurrent())))
+        executable = ok(cu.cuGraphInstantiate(graph, 0))
+        for copy in (lambda: cu.cuMemcpyDtoDAsync(there, here, 64 * MIB, s),
+                     lambda: cu.cuMemcpy2DAsync(flat, s), lambda: cu.cuMemcpy3DAsync(deep, s),
+                     lambda: cu.cuGraphLaunch(executable, s)):
+            ok(cu.cuEventRecord(before, s))
+            ok(copy())
+            ok(cu.cuEventRecord(after, s))
+            ok(cu.cuStreamSynchronize(s))
+            took_ms = ok(cu.cuEventElapsedTime(before, after))
+            assert took_ms > 62, took_ms
+        """)
+
+
 def test_a_reused_stream_number_does_not_join_an_old_capture(sim):  # noqa: F811
     """One of the next streams usually gets the memory, and so the number, of a destroyed stream."""
     sim.run("""

@@ -391,7 +391,7 @@ void sim_pools_trim_after_sync(CUdevice dev);
 /* Returns the device's default pool, made at the first use. Call with sim.lock held. */
 CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
-/* copy.c. Returns the step of a copy on the context's GPU: its time and its direction, by the kinds of memory at both ends. */
+/* copy.c. Returns the step of a copy in the context: its time and its direction, by the kinds of memory at both ends. */
 struct sim_step sim_copy_3d_step(CUcontext ctx, const CUDA_MEMCPY3D *copy);
 void sim_vmm_region_gone(struct sim_region *region);
 /*

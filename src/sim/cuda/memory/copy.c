@@ -60,14 +60,18 @@ static enum sim_way way_of(bool to_card, bool from_card)
 	return !to_card ? SIM_WAY_OUT : from_card ? SIM_WAY_WITHIN : SIM_WAY_IN;
 }
 
-/* A copy between two GPUs runs at the rate of their link, any other copy at the rates of the stream's GPU. */
-static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, uint64_t bytes)
+/*
+ * A copy between two GPUs runs at the rate of their link, any other copy at the rates of the context's GPU. dst or src
+ * is 0 if that end is an array.
+ */
+static struct sim_step step_between(CUcontext ctx, uint64_t dst, uint64_t src, uint64_t bytes,
+				    enum sim_way way)
 {
 	const struct sim_device *from = device_of(src), *to = device_of(dst);
 
 	if (from && to && from != to)
 		return peer_step(&from->info, &to->info, to->card, bytes);
-	return copy_step(stream->ctx, bytes, way_of(on_card(dst), on_card(src)));
+	return copy_step(ctx, bytes, way);
 }
 
 static void move(uint64_t dst, uint64_t src, uint64_t bytes)
@@ -104,7 +108,8 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 	SIM_FAIL_IF(!dst || !src || bytes > COPY_MAX || !is_inside(dst, bytes) ||
 			    !is_inside(src, bytes),
 		    CUDA_ERROR_INVALID_VALUE);
-	struct sim_step step = linear_step(stream, dst, src, bytes);
+	struct sim_step step = step_between(stream->ctx, dst, src, bytes,
+					    way_of(on_card(dst), on_card(src)));
 	if (!wait && !sim_is_capturing(stream))
 		move(dst, src, bytes);
 	CUresult r = sim_submit(stream, &step);
@@ -183,15 +188,6 @@ static bool is_end_on_card(CUmemorytype type, uint64_t device)
 	return type == CU_MEMORYTYPE_UNIFIED ? on_card(device) : type != CU_MEMORYTYPE_HOST;
 }
 
-struct sim_step sim_copy_3d_step(CUcontext ctx, const CUDA_MEMCPY3D *copy)
-{
-	bool to_card = is_end_on_card(copy->dstMemoryType, copy->dstDevice);
-	bool from_card = is_end_on_card(copy->srcMemoryType, copy->srcDevice);
-
-	return copy_step(ctx, copy->WidthInBytes * copy->Height * copy->Depth,
-			 way_of(to_card, from_card));
-}
-
 /* One end of a pitched copy. addr is 0 for an array. */
 struct end {
 	uint64_t addr, pitch, plane;
@@ -211,6 +207,11 @@ static struct end end_of(CUmemorytype type, uint64_t host, uint64_t device, uint
 	if (end.addr)
 		end.addr += z * end.plane + y * end.pitch + x;
 	return end;
+}
+
+static struct sim_step pitched_step(CUcontext ctx, struct end dst, struct end src, uint64_t bytes)
+{
+	return step_between(ctx, dst.addr, src.addr, bytes, way_of(dst.device, src.device));
 }
 
 static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t height,
@@ -234,12 +235,17 @@ static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t
 			    __builtin_mul_overflow(bytes, depth, &bytes) || bytes > COPY_MAX,
 		    CUDA_ERROR_INVALID_VALUE);
 	SIM_TRY(sim_stream(stream, ptds, &target));
+	if (wait)
+		SIM_UNSAFE();
 	if (!wait && !sim_is_capturing(target))
 		move_rows(dst, src, width, height, depth);
-	CUresult r = cost_only(bytes, way_of(dst.device, src.device), stream, ptds, wait);
-	if (r == CUDA_SUCCESS && wait)
-		move_rows(dst, src, width, height, depth);
-	return r;
+	struct sim_step step = pitched_step(target->ctx, dst, src, bytes);
+	CUresult r = sim_submit(target, &step);
+	if (r != CUDA_SUCCESS || !wait)
+		return r;
+	SIM_TRY(sim_stream_wait(target));
+	move_rows(dst, src, width, height, depth);
+	return CUDA_SUCCESS;
 }
 
 #define END(c, side, height, z) \
@@ -249,11 +255,18 @@ static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t
 	((c) ? pitched(END(c, dst, 0, 0), END(c, src, 0, 0), (c)->WidthInBytes, (c)->Height, 1, \
 		       stream, ptds, wait) \
 	     : CUDA_ERROR_INVALID_VALUE)
+#define END_3D(c, side) \
+	END(c, side, (c)->side##Height ? (c)->side##Height : (c)->Height, (c)->side##Z)
 #define COPY_3D(c, stream, wait) \
-	((c) ? pitched(END(c, dst, (c)->dstHeight ? (c)->dstHeight : (c)->Height, (c)->dstZ), \
-		       END(c, src, (c)->srcHeight ? (c)->srcHeight : (c)->Height, (c)->srcZ), \
-		       (c)->WidthInBytes, (c)->Height, (c)->Depth, stream, ptds, wait) \
+	((c) ? pitched(END_3D(c, dst), END_3D(c, src), (c)->WidthInBytes, (c)->Height, (c)->Depth, \
+		       stream, ptds, wait) \
 	     : CUDA_ERROR_INVALID_VALUE)
+
+struct sim_step sim_copy_3d_step(CUcontext ctx, const CUDA_MEMCPY3D *copy)
+{
+	return pitched_step(ctx, END_3D(copy, dst), END_3D(copy, src),
+			    copy->WidthInBytes * copy->Height * copy->Depth);
+}
 
 SIM_TWINS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D *copy), return COPY_2D(copy, NULL, true);)
 SIM_TWINS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D *copy),
