@@ -6,16 +6,27 @@
 
 #define MOST 65536 /* if the kernel lacks close_range(), only descriptors below this are closed */
 
-void child_close_others(int keep)
+/* Closes the descriptors from `first` to `last`, both included. */
+static void close_between(unsigned int first, unsigned int last)
 {
 	struct rlimit limit = { 0 };
 #ifdef SYS_close_range
-	if (syscall(SYS_close_range, keep + 1, ~0U, 0) == 0 &&
-	    (keep == 0 || syscall(SYS_close_range, 0, keep - 1, 0) == 0))
+	if (syscall(SYS_close_range, first, last, 0U) == 0)
 		return;
 #endif
 	getrlimit(RLIMIT_NOFILE, &limit);
-	for (int i = 0; i < (limit.rlim_cur < MOST ? (int)limit.rlim_cur : MOST); i++)
-		if (i != keep)
-			close(i);
+	for (unsigned int fd = first; fd <= last && fd < limit.rlim_cur && fd < MOST; fd++)
+		close((int)fd);
+}
+
+void child_close_from(int first)
+{
+	close_between((unsigned int)first, ~0U);
+}
+
+void child_close_others(int keep)
+{
+	child_close_from(keep + 1);
+	if (keep > 0)
+		close_between(0, (unsigned int)keep - 1);
 }

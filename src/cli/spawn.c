@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "base/child.h"
 #include "base/cleanup.h"
 
 /* A report of the new process, which sends one report before exec, and another if exec fails. */
@@ -17,20 +17,6 @@ struct birth {
 	pid_t pid;
 	int exec_error; /* 0, or the error code if exec failed */
 };
-
-static void close_others(int first)
-{
-	long last = sysconf(_SC_OPEN_MAX);
-
-#ifdef SYS_close_range
-	if (syscall(SYS_close_range, (unsigned int)first, ~0U, 0U) == 0)
-		return;
-#endif
-	if (last < 0 || last > 65536)
-		last = 65536;
-	for (long fd = first; fd < last; fd++)
-		close((int)fd);
-}
 
 /* Runs in the new process, async-signal-safe. Does not return. */
 static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
@@ -52,7 +38,7 @@ static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_
 	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||
 	    dup3(report, SPAWN_READY_FD + 1, O_CLOEXEC) < 0)
 		_exit(127);
-	close_others(SPAWN_READY_FD + 2);
+	child_close_from(SPAWN_READY_FD + 2);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGINT, SIG_DFL);
