@@ -111,6 +111,24 @@ def test_each_launch_allocation_and_denial_is_recorded(machine, traced):
     assert trace.other["lost"] == 0 and "1,000" not in errors and "1000 launches" in errors
 
 
+def test_a_launch_into_the_threads_own_default_stream_takes_the_gate(traced):
+    """Only the gate records which default stream it was."""
+    tenant, recorder = traced("""
+        for _ in range(3):
+            ok(cu.cuLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, 0, 0, 0))
+        per_thread = ctypes.CDLL("libcuda.so.1").cuLaunchKernel_ptsz
+        for _ in range(3):
+            assert per_thread(ctypes.c_void_p(int(kernel)), 1, 1, 1, 64, 1, 1, 0, None, None, None) == 0
+        ok(cu.cuCtxSynchronize())
+        look("done")
+        """, us=50000)
+    assert tenant.line() == "done"
+    trace, _ = recorder.end()
+    tenant.go()
+    tenant.end()
+    assert sorted(event["args"]["stream"] for event in trace.of("launch")) == ["default"] * 3 + ["per-thread"] * 3
+
+
 @pytest.mark.skipif(tuple(map(int, os.uname().release.split(".")[:2])) < (5, 14), reason="the kernel maps pages one by one")
 def test_pages_of_the_trace_are_populated_at_the_first_launch(machine, traced):
     tenant, recorder = traced("""

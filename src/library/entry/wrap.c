@@ -69,6 +69,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 		bool (*const work_reads)(void) = fast_path_is_open; \
 		struct work work = __VA_ARGS__; \
 		(void)work_reads; \
+		work.streams = meaning; \
 		bool is_own_threads = work.streams == PER_THREAD && !work.stream; \
 		struct inflight_stream *s = fast_path_pass(is_own_threads ? CU_STREAM_PER_THREAD \
 									  : work.stream); \
