@@ -87,18 +87,30 @@ static int range_error(const struct settings_row *row, const char *value, struct
 	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
 }
 
+/* Whether a number before this text is a value of the row's kind. */
+static bool is_unit(const struct settings_row *row, const char *text)
+{
+	char one[16];
+	uint64_t number;
+	double pct;
+	snprintf(one, sizeof(one), "1%.14s", text);
+	if (row->kind == SETTINGS_SIZE)
+		return parse_size(one, &number, NULL) >= 0;
+	if (row->kind == SETTINGS_DURATION)
+		return parse_duration(one, &number, NULL) >= 0;
+	return parse_percent(one, &pct, NULL) >= 0;
+}
+
 /*
- * Whether the value is a zero that the row allows. This function tests it, because parse_size() and similar parsers refuse
- * every zero.
+ * Whether the value is a zero that the row allows, with or without a unit. This function tests it, because parse_size() and
+ * similar parsers refuse every zero.
  */
 static bool is_allowed_zero(const struct settings_row *row, const char *value)
 {
-	static const char *const units[] = { "ns", "us", "ms", "s", "m", "h", NULL };
 	size_t digits = row->min ? 0 : strspn(value, "0");
 	size_t decimals = value[digits] == '.' ? strspn(value + digits + 1, "0") : 0;
 	const char *unit = value + digits + (decimals ? 1 + decimals : 0);
-	return digits &&
-	       (!*unit || (row->kind == SETTINGS_DURATION && find_word(units, unit, NULL) >= 0));
+	return digits && (!*unit || (!strchr("0123456789.", *unit) && is_unit(row, unit)));
 }
 
 static bool is_automatic(const struct settings_row *row, const char *value)

@@ -23,10 +23,10 @@ enum settings_kind {
 	SETTINGS_EITHER,   /* bool: true for the second of the row's two words */
 	SETTINGS_CHOICE,   /* unsigned: index into the row's words */
 	SETTINGS_COUNT,    /* unsigned */
-	SETTINGS_SIZE,     /* uint64_t, bytes; "0" is allowed if min is 0 */
+	SETTINGS_SIZE,     /* uint64_t, bytes; "0" or "0MiB" is allowed if min is 0 */
 	SETTINGS_DURATION, /* uint64_t, nanoseconds; "0" or "0s" is allowed if min is 0 */
-	SETTINGS_PERCENT,  /* double; min and max in hundredths of a percent */
-	SETTINGS_NUMBER,   /* double */
+	SETTINGS_PERCENT, /* double; min and max in hundredths of a percent; "0" or "0%" is allowed if min is 0 */
+	SETTINGS_NUMBER, /* double */
 };
 
 #define SETTINGS_PERCENT_BOUND(n) ((n)*100)

@@ -169,6 +169,23 @@ static void test_values(void **state)
 	assert_int_equal(c.time_ns, 1500000000);
 }
 
+static void test_zeros(void **state)
+{
+	static const struct {
+		const char *key, *value;
+	} zero[] = {
+		{ "size", "0" },   { "size", "0MiB" }, { "size", "0.0KiB" }, { "delay", "0" },
+		{ "delay", "0h" }, { "part", "0" },    { "part", "0%" },     { "part", "0.00%" },
+	};
+	for (size_t i = 0; i < sizeof(zero) / sizeof(zero[0]); i++) {
+		struct config c = { .size = 1, .delay_ns = 1, .part_pct = 1 };
+		struct error err = { 0 };
+		if (settings_set(&table, &c, zero[i].key, zero[i].value, &err) < 0)
+			fail_msg("%s", err.text);
+		assert_int_equal((c.size == 0) + (c.delay_ns == 0) + (c.part_pct == 0), 1);
+	}
+}
+
 static void test_refused(void **state)
 {
 	static const struct {
@@ -185,6 +202,10 @@ static void test_refused(void **state)
 		{ "count", "ten", "count: ", -EINVAL },
 		{ "size", "2MiB", "size: '2MiB': must be from 0MiB to 1MiB", -ERANGE },
 		{ "size", "2", "size: ", -EINVAL },
+		{ "size", "0%", "size: '0%': ", -EINVAL },
+		{ "size", "0.5B", "size: '0.5B': ", -EINVAL },
+		{ "part", "0%%", "part: '0%%': not a number", -EINVAL },
+		{ "part", "0s", "part: '0s': not a number", -EINVAL },
 		{ "time", "0", "time: ", -EINVAL },
 		{ "size", ".", "size: '.': not a number", -EINVAL },
 		{ "size", "0.", "size: '0.': not a number", -EINVAL },
@@ -302,13 +323,10 @@ static void test_list_matches(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_defaults_without_text),
-		cmocka_unit_test(test_values),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_names_of_others),
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_defaults),     cmocka_unit_test(test_defaults_without_text),
+		cmocka_unit_test(test_values),       cmocka_unit_test(test_zeros),
+		cmocka_unit_test(test_refused),      cmocka_unit_test(test_names_of_others),
+		cmocka_unit_test(test_lines),        cmocka_unit_test(test_files),
 		cmocka_unit_test(test_list_matches),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
