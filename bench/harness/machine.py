@@ -84,9 +84,10 @@ class Machine:
         self.driver = self.nvml.driver()
 
     def _open_idle_tenant(self):
+        # Its command reads a pipe from this process, so that it ends with this process, even if that is killed.
         self.idle_tenant = self.tenant(
-            "idle", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec sleep 100000'],
-            ["--memory", "64MiB", "--sharing", "time"])
+            "idle", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec cat'],
+            ["--memory", "64MiB", "--sharing", "time"], stdin=True)
         socket = self.idle_tenant.wait_line(0, 60)
         if socket is None:
             self.idle_tenant.wait(10)    # its errors are all read then

@@ -5,6 +5,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import types
 
 import pytest
-from machines import BUILD, ROOT
+from machines import BUILD, ROOT, processes_of, wait_until
 
 sys.path.append(str(ROOT / "bench"))
 from cases import topology              # noqa: E402
@@ -394,3 +395,25 @@ def test_a_bad_trace_is_refused_before_the_driver(tmp_path, text, wrong):
     result = subprocess.run([BUILD / "allot-load", "--trace", trace], capture_output=True, text=True,
                             timeout=10, check=False)
     assert result.returncode == 2 and wrong in result.stderr, result.stderr
+
+
+KILLED = """
+import os, signal, sys
+sys.path.append(sys.argv[1])
+from harness.build import Build
+from harness.machine import Machine
+with Machine(Build(sys.argv[2]), "h200") as machine:
+    print(machine.run_dir, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_bench_leaves_no_tenant():
+    """The idle tenant ends with the bench; the daemon and the simulated GPU end soon after their last tenant."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("ALLOT_")}
+    run = subprocess.run([sys.executable, "-c", KILLED, ROOT / "bench", BUILD], text=True, stdout=subprocess.PIPE,
+                         timeout=100, check=False, env=clean)
+    assert run.returncode == -signal.SIGKILL
+    run_dir = pathlib.Path(run.stdout.strip())
+    wait_until(lambda: not processes_of(str(run_dir)), 20, "the end of the daemon and the simulated GPU")
+    shutil.rmtree(run_dir)
