@@ -386,6 +386,7 @@ void mps_group_end(struct mps_group *g)
 	bool is_hung = g->state == MPS_HUNG;
 	g->state = MPS_ENDING;
 	g->begun_ns = clock_now_ns();
+	*g->why = '\0';
 	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
 	if (is_hung || mps_command_start(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_done, g,

@@ -45,7 +45,8 @@ struct mps_group {
 	mps_ended ended;
 
 	enum mps_state state;
-	char why[MPS_WHY_MAX]; /* why the group is MPS_HUNG or MPS_FAILED */
+	/* why the group is MPS_HUNG or MPS_FAILED, or has been MPS_ENDING for too long */
+	char why[MPS_WHY_MAX];
 	char program[PATHS_MAX];
 	int pidfd; /* of the control daemon's process */
 	struct loop_source *source, *timer;

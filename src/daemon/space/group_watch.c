@@ -327,17 +327,23 @@ static void watch_due(struct mps_group *g)
 }
 
 /*
- * Runs each second while the control daemon has not ended in time: kills it. If the group has members and END_NS has passed,
- * reports instead that the killed control daemon has not ended.
+ * Runs while the control daemon has not ended in time: kills it. Once END_NS has passed, reports instead that the killed
+ * control daemon has not ended: to the members, or once in the log if there are none. mps_control_exited() handles a later end.
  */
 static void end_due(struct mps_group *g)
 {
-	if (g->members && clock_now_ns() - g->begun_ns > END_NS)
-		mps_fail(g,
-			 "the group's MPS control daemon (nvidia-cuda-mps-control) was killed, but "
-			 "has not exited");
-	else
+	static const char why[] = "the group's MPS control daemon (nvidia-cuda-mps-control) was "
+				  "killed, but has not exited";
+	if (clock_now_ns() - g->begun_ns <= END_NS) {
 		mps_kill(g);
+	} else if (g->members) {
+		mps_fail(g, why);
+	} else if (!*g->why) {
+		snprintf(g->why, sizeof(g->why), "%s", why);
+		log_warning_of(g->record.uid, "GPU %u: group '%s' of uid %u: %s (pid %d)",
+			       g->record.card->index, g->record.group, (unsigned)g->record.uid, why,
+			       g->record.pid);
+	}
 }
 
 void mps_watch_due(void *data, uint32_t events)
