@@ -182,6 +182,11 @@ static void print_summary(const struct record *r, const char *path, enum trace_e
 			"allot: trace: warning: %" PRIu64
 			" events are missing in the trace: they came faster than they could be written\n",
 			r->sums.lost);
+	if (r->tracks.leases_lost)
+		fprintf(stderr,
+			"allot: trace: warning: %" PRIu64
+			" leases are missing in the trace: they came faster than they could be written\n",
+			r->tracks.leases_lost);
 	print_untraced(r);
 }
 

@@ -225,6 +225,7 @@ static void put_other(struct record *r)
 	out_whole(out, "gate_waits", r->sums.gate_waits);
 	out_whole(out, "memory_waits", r->sums.memory_waits);
 	out_whole(out, "lost", r->sums.lost);
+	out_whole(out, "leases_lost", r->tracks.leases_lost);
 }
 
 int record_finish(struct record *r)

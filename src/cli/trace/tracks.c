@@ -169,6 +169,7 @@ static void note_leases(struct tracks *t, unsigned i, const json_t *device)
 	const json_t *leases = json_object_get(device, "leases");
 	size_t length = json_array_size(leases);
 
+	t->leases_lost += (uint64_t)json_integer_value(json_object_get(device, "leases_lost"));
 	json_decref(t->card[i].going_on);
 	t->card[i].going_on = NULL;
 	for (size_t k = 0; k < length; k++) {

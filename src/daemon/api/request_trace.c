@@ -74,10 +74,13 @@ static json_t *span_to_json(const struct lease_span *s)
 			 "with_step", s->end.with_step, "expired", s->end.expired);
 }
 
-static json_t *leases_to_json(struct arbitration *a, uint64_t *since, uint64_t now_ns)
+static json_t *leases_to_json(struct arbitration *a, uint64_t *since, uint64_t now_ns,
+			      uint64_t *ret_lost)
 {
 	struct lease_span spans[LEASE_SPANS_MAX];
-	size_t count = arbitration_spans(a, *since, now_ns, spans, since);
+	uint64_t before = *since;
+	size_t count = arbitration_spans(a, before, now_ns, spans, since);
+	*ret_lost = lease_spans_lost(before, *since, spans, count);
 	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, span_to_json(&spans[i]));
@@ -85,15 +88,15 @@ static json_t *leases_to_json(struct arbitration *a, uint64_t *since, uint64_t n
 }
 
 static json_t *device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f,
-			      json_t *leases)
+			      json_t *leases, uint64_t lost)
 {
 	struct tenant_usage usage = tenant_usage(t, i);
-	return json_pack("{s:i, s:I, s:I, s:f, s:I, s:I, s:o}", "index",
+	return json_pack("{s:i, s:I, s:I, s:f, s:I, s:I, s:o, s:I}", "index",
 			 t->terms.device[i].card->index, "memory_quota_bytes",
 			 (json_int_t)t->terms.device[i].promise.quota_bytes, "memory_used_bytes",
 			 (json_int_t)usage.used_bytes, "got_1s_pct", f->got_1s_pct, "leases_given",
 			 (json_int_t)f->account.leases, "denied", (json_int_t)usage.denied,
-			 "leases", leases);
+			 "leases", leases, "leases_lost", (json_int_t)lost);
 }
 
 static json_t *untraced_to_json(const struct tenant_trace *trace, const struct tenant *t)
@@ -122,10 +125,12 @@ int request_trace_poll(struct session *session, const json_t *request, json_t *r
 	struct lessee_figures figures[REGION_MAX_DEVICES];
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		uint64_t lost;
 		json_t *leases = leases_to_json(t->terms.device[i].card->arbitration,
-						tenant_trace_spans_sent(trace, i), moment.now_ns);
+						tenant_trace_spans_sent(trace, i), moment.now_ns,
+						&lost);
 		figures[i] = lessee_figures(t->device[i].lessee);
-		json_array_append_new(devices, device_to_json(t, i, &figures[i], leases));
+		json_array_append_new(devices, device_to_json(t, i, &figures[i], leases, lost));
 	}
 	json_object_set_new(reply, "devices", devices);
 	json_object_set_new(reply, "state",

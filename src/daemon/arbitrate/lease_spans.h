@@ -53,3 +53,10 @@ void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *te
  */
 size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
+
+/*
+ * Returns how many spans a reader has lost because it came too late: those that neither an earlier call of lease_spans_since()
+ * nor this one returned, though they ended. `since`, `now_since`, `list` and `count`: what went into that call and came out.
+ */
+uint64_t lease_spans_lost(uint64_t since, uint64_t now_since,
+			  const struct lease_span list[LEASE_SPANS_MAX], size_t count);

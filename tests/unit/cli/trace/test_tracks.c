@@ -110,6 +110,20 @@ static void test_states_and_figures(void **state)
 	json_decref(all);
 }
 
+static void test_lost_leases(void **state)
+{
+	json_t *reply = json_loads(
+		"{\"devices\":[{\"index\":0,\"leases_lost\":3},{\"index\":1,\"leases_lost\":4}]}",
+		0, NULL);
+	assert_non_null(reply);
+	tracks_add(tracks, reply, BEGIN + MS);
+	tracks_add(tracks, reply, BEGIN + 2 * MS);
+	json_decref(reply);
+	tracks_end(tracks, BEGIN + 3 * MS);
+	assert_int_equal(tracks->leases_lost, 14);
+	json_decref(written_end(&out));
+}
+
 /* A daemon of another version: what it does not say is left out. */
 static void test_a_reply_without_anything(void **state)
 {
@@ -130,6 +144,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		tracks_test(test_leases),
 		tracks_test(test_states_and_figures),
+		tracks_test(test_lost_leases),
 		tracks_test(test_a_reply_without_anything),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -146,11 +146,14 @@ static void test_the_oldest_are_forgotten(void **state)
 		lease_spans_note(&s, i, i % 2 ? "a" : "b", i, LEASE);
 	assert_int_equal(since(&s, &told, list), LEASE_SPANS_MAX);
 	assert_int_equal(list[0].number, 2 * LEASE_SPANS_MAX + 1);
+	assert_int_equal(lease_spans_lost(0, told, list, LEASE_SPANS_MAX), 2 * LEASE_SPANS_MAX);
 	for (size_t i = 0; i < LEASE_SPANS_MAX; i++) {
 		assert_int_equal(list[i].begin_ns, list[i].number);
 		assert_int_equal(list[i].end_ns, i + 1 < LEASE_SPANS_MAX ? list[i].number + 1 : 0);
 	}
+	uint64_t before = told;
 	assert_int_equal(since(&s, &told, list), 1);
+	assert_int_equal(lease_spans_lost(before, told, list, 1), 0);
 }
 
 int main(void)
