@@ -203,7 +203,7 @@ static int read_sequence(struct reader *r, size_t indent, unsigned depth, json_t
 		int status;
 		if (line->text[1] && skip == 1)
 			return complain(r, "must be '- value'");
-		if (*rest && *rest != '"' && *rest != '\'' && find_colon(rest)) {
+		if (*rest && !strchr("\"'{[", *rest) && find_colon(rest)) {
 			/* A mapping begins on the same line as the "-": treat the rest of the line as a line of its own. */
 			line->indent = indent + skip;
 			line->text = rest;
