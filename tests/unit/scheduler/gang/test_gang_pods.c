@@ -69,7 +69,7 @@ static struct scene begin(unsigned a, unsigned b, unsigned pods)
 	if (b)
 		give_node(s.m, node_object("b", b, 1000, 100));
 	for (unsigned i = 0; i < pods; i++) {
-		char name[8];
+		char name[16];
 		snprintf(name, sizeof(name), "p%u", i);
 		s.pod[i] = member(name, "train", "4");
 		give_pod(s.m, json_incref(s.pod[i]));
