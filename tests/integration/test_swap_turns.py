@@ -497,12 +497,11 @@ def test_only_quotas_of_swappable_tenants_may_overlap(small):
 
 
 @pytest.mark.alone  # shares
-@pytest.mark.parametrize("cores", [(50, 50), (60, 20)])
-def test_shares_hold_over_turns(small, cores):
+def test_shares_hold_over_turns(small):
     """While one tenant is out, the other gets the share of both, and the lengths of turns follow the shares. So over many turns
     each gets its share. With limits alone, and turns of equal length, each would get half of its share."""
-    tenants = {}
-    for name, pct in zip("ab", cores):
+    tenants, cores = {}, {"a": 60, "b": 20}
+    for name, pct in cores.items():
         tenants[name] = small.start_load(
             "--name", name, "--memory", "1536MiB", "--cores", pct, "--on-full", "swap",
             load=("--mib", 1000, "--kernel-us", 2000, "--seconds", 24))
@@ -511,7 +510,7 @@ def test_shares_hold_over_turns(small, cores):
                                  if t["swap"] and t["swap"]["share_scale"] > 1.1], 15, "turns")
     assert all(t["devices"][0]["lent_pct"] < 1 for t in scaled), scaled
     shares = {name: small.end_load(tenant, name)[0] for name, tenant in tenants.items()}
-    for name, pct in zip("ab", cores):
+    for name, pct in cores.items():
         assert shares[name].is_sound(), shares
         # The first turn is partial, and moves take a tenth of the time.
         assert 0.75 * pct < shares[name].charged_pct < 1.2 * pct, shares
