@@ -109,7 +109,7 @@ void grpc_connection_look(struct grpc_connection *c, uint64_t now_ns);
 /* ---- grpc_stream.c ---- */
 
 struct grpc_call *grpc_call_new(struct grpc_connection *c, int32_t stream);
-/* Frees the call, after calling the `gone` callback of a kept call. */
+/* Frees the call. Before that, calls `gone` if a handler kept the call (grpc_call_keep()) and has not ended it. */
 void grpc_call_free(struct grpc_call *call);
 /*
  * Handles a header of the request, or a trailer (`is_trailer`). Returns false if all headers together exceed

@@ -246,7 +246,7 @@ static int check_clients(const struct config *c, struct error *err)
 		return error_set(
 			err, EINVAL,
 			"client_local: must be off while http_open is on: "
-			"other machines would need neither a certificate nor a token at http_listen");
+			"otherwise, other machines could use http_listen without a certificate or a token");
 	return 0;
 }
 

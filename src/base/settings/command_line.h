@@ -18,8 +18,8 @@ struct command_line {
 	const struct command_option *option;
 	unsigned option_count;
 	const struct settings_table *table;
-	const struct settings_table *
-		former; /* names of former settings, whose error says what replaced them; or NULL */
+	/* NULL, or names that are no longer settings. Their use is an error, which table->unknown() words. */
+	const struct settings_table *former;
 	/* Handles the program's own option with this index. Returns -1 to go on, else the exit status. */
 	int (*take)(void *data, unsigned option, const char *value);
 };

@@ -108,8 +108,8 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
 		return error_set(
 			err, ESRCH,
-			"process %d connected, but has ended, or another process sent the request: "
-			"connect again",
+			"process %d opened this connection, but has ended or did not send this "
+			"request: the sender must connect itself",
 			peer->pid);
 	peer->confirmed = true;
 	return 0;

@@ -27,8 +27,8 @@ static inline uint64_t trace_seen_at(uint64_t key)
 }
 
 /*
- * Records a kernel, if its name is recorded already, its key is in the first place, and the calling thread owns
- * trace_sink.numbering; that is so in nearly all cases. Otherwise returns false, having done nothing. Each cache line of code
+ * Records a kernel if its key is in trace_sink.seen at trace_seen_at(), so its name is recorded, and if the calling thread owns
+ * trace_sink.numbering. Both are true in nearly all cases. Otherwise does nothing and returns false. Each cache line of code
  * and data matters here (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,

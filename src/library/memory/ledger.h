@@ -48,9 +48,9 @@ int ledger_reserve_context(int index, uint64_t bytes);
 void ledger_release_context(int index, uint64_t bytes);
 
 /*
- * Memory that no call names (code, local memory), as this process measured it (measured.h) until the daemon corrects the value.
- * ledger_make_fresh() turns reserved bytes into such memory. ledger_add_fresh() adds such memory even beyond the quota.
- * ledger_release_unnamed() subtracts memory that is free again.
+ * These functions count memory that no call names (code, local memory). This process measures it (measured.h), and the daemon
+ * corrects the value later. ledger_make_fresh() turns reserved bytes into such memory. ledger_add_fresh() adds such memory even
+ * beyond the quota. ledger_release_unnamed() subtracts memory that is free again.
  */
 void ledger_make_fresh(int index, uint64_t bytes);
 void ledger_add_fresh(int index, uint64_t bytes);

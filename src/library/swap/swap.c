@@ -120,8 +120,9 @@ static void report_out_bytes(bool is_all)
 }
 
 /*
- * Returns the swap word to obey: 0 (SWAP_ORDER_IN) while the daemon is lost, because nothing else would bring the memory back.
- * own.word becomes 0 too. So the process obeys a new daemon's order even if that order equals the earlier daemon's last one.
+ * Returns the swap word to obey. It is 0 (SWAP_ORDER_IN) while the daemon is lost: nothing else would bring the memory back.
+ * The caller obeys the 0 and stores it in own.word, the last word obeyed. So a new daemon's order counts as new, even if it
+ * equals the last order of the lost daemon.
  */
 static uint32_t effective_order(uint32_t word)
 {

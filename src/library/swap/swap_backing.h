@@ -86,8 +86,8 @@ CUresult swap_backing_populate(struct backing *b);
 CUresult swap_backing_evict(struct backing *b);
 
 /*
- * For threads other than the swap thread, inside the hold: allows the device `peer` to access the memory of context `owner`, or
- * forbids it. Call after swap_peers_enable() or swap_peers_disable() has changed the access.
+ * Sets whether the device `peer` can access the backings of context `owner` that are on the GPU. Call inside the hold, but not
+ * from the swap thread, after swap_peers_enable() or swap_peers_disable() returned true: these only record the permission.
  */
 void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowed);
 

@@ -360,7 +360,10 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 /* Sets whether the tenant may launch, in free run and in slices (ARBITER_SLICED). */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/* In slices, GO instead of FREE limits in-flight work while a tenant of higher priority may begin work at any time. */
+	/*
+	 * In slices, a tenant gets GO instead of FREE while a tenant of higher priority may begin work at any time: under GO,
+	 * less work may be in flight.
+	 */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 

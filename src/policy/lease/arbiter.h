@@ -175,10 +175,9 @@ int arbiter_holder(const struct arbiter *arbiter);
 /* Returns true if the tenant or its space group has the lease. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
- * Returns how much work may be in flight under a lease: usually depth_ns; beside a gang, a larger depth. A program that profits
- * from a whole step's work in flight (steps.h) gets twice a step's length. A capped tenant that is alone gets at least
- * free_depth_ns, if its steps are known or its slices are long (cap_slice_most_ns). A member of a space group gets
- * group_depth_ns().
+ * Returns how much work may be in flight under a lease: depth_ns, more beside a gang, or twice a step's length if the program
+ * profits from that (steps.h). A capped tenant that is alone gets at least free_depth_ns, if its steps are known or it gathers
+ * tokens for long leases (cap_slice_most_ns). A member of a space group gets group_depth_ns().
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */

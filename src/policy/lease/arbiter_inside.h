@@ -276,7 +276,7 @@ static inline bool permits_launch(enum lease_state state)
 	return state == LEASE_GO || state == LEASE_FREE;
 }
 
-/* Returns true if polling is needed: some tenant rings no doorbell, or a gang waits for other devices. */
+/* Returns true if polling is needed: some tenant rings no doorbell, or has a gang order other than GANG_NONE. */
 static inline bool arbiter_must_poll(const struct arbiter *a)
 {
 	return a->polled_count || a->gang_count;

@@ -69,7 +69,7 @@ static void choose_slices(const struct arbiter *a, struct tenant *t)
 	waits = fmin(waits, WAITS_MOST * charged_ns / slice_ns);
 	t->lease_waits += (waits - t->lease_waits) / HANDOVER_FADE;
 	t->lease_ns += (charged_ns - t->lease_ns) / HANDOVER_FADE;
-	/* A program that waits more often than once a long slice may be a server. */
+	/* A program may be a server if it waits, on average, more than once in the GPU time of a long slice. */
 	bool is_server = t->lease_waits * slice_ns > t->lease_ns;
 	if (turn_step_ns(a, t) > 0 || is_server)
 		t->has_long_slices = false;

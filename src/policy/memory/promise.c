@@ -134,8 +134,8 @@ static int check_unpromised(const struct promise_card *card, uint64_t held, stru
 	if (unpromised < held)
 		return error_set(
 			err, EBUSY,
-			"GPU %u: without a quota the tenant may hold at most %s, which no tenant was "
-			"promised, but it holds %s: free memory, or set a quota",
+			"GPU %u: only %s is not promised to others. A tenant without a quota may hold "
+			"no more than that, but this tenant holds %s: free memory, or set a quota",
 			card->index, amount(unpromised).text, amount(held).text);
 	return 0;
 }

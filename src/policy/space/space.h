@@ -44,7 +44,7 @@ struct mps_client_observation {
 	bool is_barred;  /* paused or stopped: must not run, whatever this module decides */
 	/* monotonic; values that fall count as no progress */
 	uint64_t reported_work_ns; /* predicted length of the work that the member began */
-	/* the part of reported_work_ns that was never timed while no other member worked */
+	/* the part of reported_work_ns for kernels that were timed fewer than three times without another tenant's work */
 	uint64_t untried_ns;
 	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
 	double busy_ns;       /* time with work in flight since the last poll */

@@ -28,7 +28,10 @@ int recorder_new(struct kube_client *client, const char *component, struct recor
 /* `recorder` may be NULL; returns NULL. */
 struct recorder *recorder_free(struct recorder *recorder);
 
-/* Reports a filter call with node names. May take a reference to the answer. */
+/*
+ * Stores how many nodes the filter call found fit and unfit. If none is fit, may send an event, and takes a reference to the
+ * answer for that. Ignores a failed call, and a call that sends whole Node objects instead of node names (call_args.h).
+ */
 void recorder_record_filter(struct recorder *recorder, struct filter_answer *answer);
 /* Reports the chosen node, with HAMi's score of it. */
 void recorder_record_placement(struct recorder *recorder, const struct decision *decision,

@@ -53,7 +53,7 @@ static bool is_named(const json_t *victims, const char *uid)
 	return false;
 }
 
-/* ---- ending and sparing pods in the trial ---- */
+/* ---- trying out, in v->inventory and v->used, that a pod ends or is spared ---- */
 
 static void end(struct victims *v, const struct model_pod *pod)
 {

@@ -21,7 +21,10 @@ struct fit_quota {
 	bool is_exceeded; /* cards were found, but together they exceed the quota */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound of what all parts that run together use */
-	/* lower bound of what the pod uses besides one share of the part that fit_quota_set_part() named */
+	/*
+	 * For one share of the part set by fit_quota_set_part(): a lower bound of what the pod's other shares use at the same
+	 * time.
+	 */
 	struct quota_amounts beside;
 };
 

@@ -15,7 +15,7 @@ void engine_run_untimed_proc(struct engine *e, struct engine_proc *proc);
 void engine_run_untimed(struct engine *e);
 /*
  * Removes the op at the head of s, and completes the event that the op records. Calls op_notice() if the op asks for a notice
- * of its end. (HOST and SPIN have a notice only when they are reached.)
+ * of its end. Does not call it for ENGINE_HOST and ENGINE_SPIN, whose notice was sent when they began.
  */
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
 /* Chooses another process to run if the current one has no work. Call when a process has gained or lost work. */

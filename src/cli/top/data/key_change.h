@@ -33,7 +33,7 @@ struct change {
 	} to;
 };
 
-/* Begins a change of a share, and stores the present value. */
+/* Begins a change to the tenant and card of snapshot->shares[share]. Stores the present value in ret_change->was. */
 void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t share,
 		  struct change *ret_change);
 

@@ -112,8 +112,8 @@ static json_t *make_move(const json_t *body)
 }
 
 /*
- * Sends the requested change, or else the poll in source->move. Returns false if there is neither. The caller holds the lock;
- * this function releases the lock while it waits for the daemon.
+ * Sends the requested change or, if there is none, source->move: the request that asks how far a move of memory has come.
+ * Returns false if there is neither. The caller holds the lock; this function releases it while it waits for the daemon.
  */
 static bool serve(struct source *source)
 {

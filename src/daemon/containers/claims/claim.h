@@ -34,8 +34,8 @@ struct claim_request {
 	const char *tenant;
 	uid_t uid; /* the owner, who may change the tenant; root for the kubelet's claims */
 	/*
-	 * If true, claims_reconcile() may end the claim when no process runs in it and no claims_need_check wants it. If false,
-	 * only claims_release() or claims_undo() ends it, so the caller must remember the claim.
+	 * If true, claims_reconcile() may end the claim when no process runs in it and each claims_need_check callback returns
+	 * CLAIM_UNWANTED. If false, only claims_release() or claims_undo() ends it, so the caller must remember the claim.
 	 */
 	bool while_wanted;
 	int priority;

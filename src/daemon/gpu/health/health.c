@@ -44,7 +44,10 @@ struct health_watch {
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
 	_Atomic bool is_any_busy;
-	/* thread only: rounds that woke the main thread since the last reason to do so (ask_all()); at most HEALTH_ANSWERS */
+	/*
+	 * thread only: rounds that woke the main thread, beginning with the last round that found a reason (ask_all()). At
+	 * HEALTH_ANSWERS, the thread stops waking the main thread until a round finds a reason again.
+	 */
 	unsigned rounds;
 	/* a card is unhealthy, so each round wakes the main thread; written by the main thread */
 	_Atomic bool is_any_bad;

@@ -24,7 +24,7 @@ struct vcuda_call {
 	/* key of the claim that the call hands out; is_new: made for this call */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
-	/* if the container uses an init container's claim: the record of that, for owners_record(); owned; else NULL */
+	/* owned; records for owners_record() that the container uses an init container's claim; NULL if it uses none */
 	struct owners_share *share;
 	unsigned cores, units;
 	struct grpc_message *reply; /* NULL if refused, or not decided yet */

@@ -87,8 +87,8 @@ static void mark_of(struct open_events *o, int pid)
 			continue;
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 		if (fanotify_mark(o->fan_fd, FAN_MARK_ADD, FAN_OPEN, AT_FDCWD, path) < 0)
-			log_debug("process %d: its device node can't be watched: %s", pid,
-				  strerror(errno));
+			log_debug("can't watch a GPU device node in the mount namespace of process %d: %s",
+				  pid, strerror(errno));
 	}
 }
 

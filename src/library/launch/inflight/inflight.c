@@ -92,8 +92,8 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
 	/*
-	 * A default stream is identified by handle and owner. The fast path knows only the handle, so it cannot find such a
-	 * record.
+	 * A default stream's record has an owner. The fast path knows only the handle, so launches into such a stream take the
+	 * gate. The record at INFLIGHT_ONLY_PLACE is the exception: the fast path finds it by key 0.
 	 */
 	atomic_store(&s->fast_path_device,
 		     owner && s != &inflight_streams[INFLIGHT_ONLY_PLACE] ? 0 : 1U << device);
