@@ -4,7 +4,7 @@
  * in neither.
  *
  *   GOVERNED(group, why)      the functions of DRIVER_TABLE_<group> (driver_table.h): hooked
- *   REFUSED(reason, base)     in DRIVER_TABLE_REFUSED: hooked, and fails in a tenant
+ *   REFUSED(reason, base)     in DRIVER_TABLE_REFUSED: hooked; a tenant's call fails
  *   PASSED(reason, base)      not hooked
  *   REASON(reason, why)       what a `reason` of REFUSED and PASSED stands for
  *

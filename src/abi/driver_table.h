@@ -7,7 +7,7 @@
  * There are two kinds of rows. The user of the table defines a macro for each:
  *
  *   HOOK(symbol, hook, params, args)
- *       The wrapper calls `hook_<hook>(real function, args...)`, written by hand in hook_<kind>.c.
+ *       The wrapper calls `hook_<hook>(real function, args...)`, written by hand in a file hook_*.c.
  *       Several symbols of the same shape share one hook.
  *   WORK(symbol, streams, params, args, work...)
  *       GPU work. The wrapper is generated: enter the gate, call the real function, leave the gate.
@@ -23,7 +23,7 @@
 
 #include "abi/cuda_abi.h"
 
-/* A row, and a row for its per-thread-stream twin. */
+/* Each macro makes two rows: one for the function `symbol`, and one for its per-thread-stream twin. */
 #define HOOK_TWINS(HOOK, symbol, suffix, hook, params, args) \
 	HOOK(symbol, hook, params, args) \
 	HOOK(symbol##suffix, hook, params, args)
@@ -414,7 +414,10 @@
 #define BYTES_2D(c) (WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height : 0)
 #define BYTES_3D(c) \
 	(WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
-/* Bytes of a batch; 0 if `others` is false, that is, if another list of the call is NULL: the driver refuses such a call. */
+/*
+ * Number of bytes of a batch. `others` is false if another list of the call is NULL. The driver refuses such a call, so the
+ * number is then 0.
+ */
 #define BYTES_BATCH(others, sizes, count) \
 	((others) && WORK_READS(sizes) ? work_batch_bytes(sizes, count) : 0)
 
@@ -674,8 +677,8 @@
 	     (dst, pitch, value, width, height), WORK_COPY(NULL, (uint64_t)width *height * 4))
 
 /*
- * Waits for work, at which a step of the program may end. They do not pass the gate. In place of `work`, each row has a call
- * that is made when the wait has succeeded.
+ * Waits for work, at which a step of the program may end. They do not pass the gate. In place of `work`, each row has a
+ * function call, which the wrapper makes when the wait has succeeded.
  */
 #define DRIVER_TABLE_WAIT(WORK) \
 	WORK(cuCtxSynchronize, LEGACY, (void), (), sync_point_after_all()) \
@@ -784,8 +787,8 @@
 	     (CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUmipmappedArray mipmap, CUdevice dev))
 
 /*
- * Functions that only the daemon's helper calls, to move another process's memory off the GPU
- * (daemon/gpu/nvml/driver_checkpoint.h). The helper passes NULL for `args`, except for a lock.
+ * Functions that only a helper process of the daemon calls, to move another process's memory off the GPU
+ * (daemon/gpu/nvml/driver_checkpoint.h). The helper passes NULL for `args`, except to cuCheckpointProcessLock.
  *
  *     CALL(symbol, params)
  */

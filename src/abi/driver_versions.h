@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#define DRIVER_VERSIONS_NEWEST 13000 /* the table lacks what later versions add */
+#define DRIVER_VERSIONS_NEWEST 13000 /* the table lacks functions that later versions add */
 
 /* clang-format off */
 #define DRIVER_VERSIONS(SINCE) \

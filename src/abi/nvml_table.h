@@ -22,7 +22,7 @@
 
 #include "abi/nvml_abi.h"
 
-/* Find devices by index, UUID and other names, and return names of processes. */
+/* Functions that count or find devices, and one that returns a process's name. */
 #define NVML_TABLE_LOOKS(LOOK) \
 	LOOK(nvmlDeviceGetCount, count, (unsigned int *count), (count)) \
 	LOOK(nvmlDeviceGetCount_v2, count, (unsigned int *count), (count)) \

@@ -1,7 +1,7 @@
 /*
  * Tunes malloc for a process that repeatedly takes megabytes for a request and frees them. Free memory is kept instead of being
- * returned to the kernel and faulted in again for the next request. This makes the scheduler's slowest replies to large filter
- * calls faster (`bench/scheduler_scale.c`). Call at the beginning of main(), before threads.
+ * returned to the kernel and faulted in again for the next request. This makes allot-scheduler's slowest replies faster when
+ * kube-scheduler asks about many nodes (`bench/scheduler_scale.c`). Call at the beginning of main(), before threads.
  */
 #pragma once
 

@@ -22,7 +22,7 @@ static bool is_word(const char *spec)
 	return *spec != '\0';
 }
 
-/* FNV-1a, 32 bits. Distinguishes description files of the same name; not used for security. */
+/* FNV-1a, 32 bits. Distinguishes files in different directories that have the same name; not used for security. */
 static uint32_t hash_path(const char *path)
 {
 	uint32_t hash = 2166136261U;

@@ -22,9 +22,9 @@
 #define PATHS_SYSTEM_BASE "/run/allot"
 
 /*
- * Makes the last part of a run directory's path. NULL gives "gpu". A word of letters, digits, '-' and '_', such as h200x2,
- * gives "sim-h200x2", even if no such simulated GPU exists. Any other `spec` is a file's path, and gives
- * "sim-<start of the file's name>-<hash of its real path>".
+ * Makes the last part of a run directory's path from `spec`. NULL, for real GPUs, gives "gpu". A word of letters, digits, '-'
+ * and '_', such as h200x2, gives "sim-h200x2", even if no such simulated GPU exists. Any other `spec` is the path of a file
+ * that describes a simulated GPU, and gives "sim-<start of the file's name>-<hash of its real path>".
  * -EINVAL if spec is empty, -ENAMETOOLONG for a word above 32 bytes, -ENOENT if the file does not exist.
  */
 int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct error *err);
@@ -61,5 +61,5 @@ int paths_make_system(const char *dir, struct error *err);
  */
 int paths_check_private(const char *dir, struct error *err);
 
-/* Makes dir "/" leaf. -ENAMETOOLONG if the path needs more than `size` bytes (a socket's path: 108). */
+/* Makes dir "/" leaf. -ENAMETOOLONG if the path with its NUL needs more than `size` bytes. */
 int paths_join(const char *dir, const char *leaf, char *ret_path, size_t size, struct error *err);

@@ -38,9 +38,12 @@ struct command {
 	const void *defaults; /* the options' initial values; if NULL, all are zero */
 	/* the error text if there is not exactly one operand; NULL if the command takes no operand */
 	const char *wanted;
-	/* Checks options and operand; a failure exits with EXIT_USAGE. If NULL, nothing is checked. */
+	/* Callback that checks options and operand, or NULL. After a failure, allot exits with EXIT_USAGE. */
 	int (*check)(const void *options, const char *operand, struct error *err);
-	/* Returns the exit status, or a negative value with `err` set, which exits with EXIT_REFUSED. */
+	/*
+	 * Callback that does the work. Returns the exit status, or a negative value with `err` set: allot then exits with
+	 * EXIT_REFUSED.
+	 */
 	int (*act)(const struct command *self, void *options, char *operand, struct error *err);
 
 	/* ---- used only without `act`: gets the arguments after the name, returns the exit status ---- */
@@ -55,7 +58,7 @@ struct command {
  */
 int command_start(const struct command *self, int argc, char **argv);
 
-/* A `check` that only requires a valid tenant name as operand. */
+/* A callback for command.check. Requires only that the operand is a valid tenant name. */
 int command_check_tenant(const void *options, const char *operand, struct error *err);
 
 extern const struct command command_run;

@@ -21,7 +21,7 @@ struct completion {
 	int command_at; /* for COMPLETION_COMMAND, the index of the command's first word */
 };
 
-/* Offers a word that matches the typed beginning. `help` is one line or NULL. Both are valid only during the call. */
+/* A callback that gets a word with the typed beginning. `help` is one line or NULL. Both are valid only during the call. */
 typedef void completion_offer(void *data, const char *word, const char *help);
 
 /*

@@ -18,7 +18,10 @@
 
 #define START_TIMEOUT_MS 20000
 
-/* Writes the hardware's name, which determines the run directory; "" if the user named a run directory. */
+/*
+ * Writes the hardware's name, such as "gpu" or "sim-h200", which determines the run directory; "" if the user named a run
+ * directory.
+ */
 static int name_hardware(const struct daemon_target *target, char ret_name[PATHS_HARDWARE_MAX],
 			 struct error *err)
 {
@@ -104,7 +107,7 @@ static bool answers(const char *socket_path)
 	return false;
 }
 
-/* If a server runs already, *ret_pid is 0. */
+/* Starts the server that simulates the GPU. If it runs already, *ret_pid is 0. */
 static int start_sim(const char *run_dir, const char *spec, const char *sim_socket, pid_t *ret_pid,
 		     struct error *err)
 {
@@ -140,7 +143,10 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
-/* Writes the full path of the file that the variable names, because the daemon has another working directory; "" if unset. */
+/*
+ * Writes the full path of the file that the environment variable names; "" if it is unset. The daemon needs the full path,
+ * because it has another working directory.
+ */
 static int find_file(const char *variable, char path[PATH_MAX], struct error *err)
 {
 	const char *named = getenv(variable);

@@ -12,7 +12,7 @@ void format_bytes(uint64_t bytes, char text[FORMAT_MAX])
 		snprintf(text, FORMAT_MAX, "%u B", (unsigned int)bytes);
 		return;
 	}
-	/* A larger value would print as 1024.0, so use the next unit. */
+	/* A value of 1023.95 or more would print as 1024.0 or more, so use the next unit. */
 	while (value >= 1023.95 && i + 1 < sizeof(units) / sizeof(units[0])) {
 		value /= 1024.0;
 		i++;

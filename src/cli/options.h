@@ -44,7 +44,7 @@ struct option_devices {
 
 struct option_row;
 
-/* Parses `text` (NULL for a flag or an omitted value) into `field`, the option's field. */
+/* A callback that parses `text` (NULL for a flag or an omitted value) into `field`, the option's field. */
 typedef int option_parser(const struct option_row *row, const char *text, void *field,
 			  struct error *err);
 

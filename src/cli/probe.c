@@ -89,7 +89,7 @@ int probe_gpu(struct error *err)
 	return found.code ? -found.code : 0;
 }
 
-/* Runs in the child. The check's messages go to the pipe `out`. */
+/* Executes `allot-sim --check` in the child process. The messages of allot-sim go to the pipe `out`. */
 static void exec_check(const char *server, const char *spec, int out)
 {
 	if (dup2(out, STDERR_FILENO) >= 0)

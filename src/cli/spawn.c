@@ -31,8 +31,8 @@ static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_
 	if (write(birth_fd, &birth, sizeof(birth)) != sizeof(birth))
 		_exit(127);
 	/*
-	 * log_fd or birth_fd may have the number SPAWN_READY_FD, but neither is still needed when that number is assigned.
-	 * `report` gets the next number; exec closes it.
+	 * log_fd or birth_fd may have the number SPAWN_READY_FD. When `ready` gets that number, both were used already, so they
+	 * may be lost. `report` gets the next number; exec closes it.
 	 */
 	if (ready < 0 || report < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
 	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||

@@ -45,8 +45,8 @@
 
 #define TICK_NS NSEC_PER_SEC
 /*
- * A starting daemon waits this much longer than linger_ns for its first tenant, because the program that started the daemon is
- * about to connect.
+ * A daemon that lingers ends after linger_ns without tenants. A starting daemon waits this much longer for its first tenant,
+ * because the program that started the daemon is about to connect.
  */
 #define FIRST_LINGER_NS (1 * NSEC_PER_SEC)
 
@@ -217,7 +217,7 @@ static void stop_tenants(struct node *node)
 
 /*
  * Runs after the tenants and claims of an earlier daemon were adopted. Ends groups without tenants (space_groups.h). Restores
- * processes that an earlier daemon's checkpoint helper left suspended, unless their tenants stay out (is_to_stay_out()).
+ * processes that an earlier daemon's checkpoint helper left suspended, except those of which is_to_stay_out() is true.
  */
 static int clean_up_after_adoption(struct node *node, struct error *err)
 {

@@ -311,7 +311,10 @@ static int generation_begin(struct server *s, struct error *err)
 	return 0;
 }
 
-/* libmicrohttpd ends each connection and calls its callback. It requires that suspended connections are resumed first. */
+/*
+ * Stops a libmicrohttpd daemon, which ends its connections and calls their callbacks. Suspended connections must be resumed
+ * first.
+ */
 static struct generation *generation_end(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;

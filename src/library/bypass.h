@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 /*
- * While on, calls go to the driver uncounted. Switch only between two units of GPU work, and allocate and free nothing while
- * on, because that memory would not be charged. No effect in a process that belongs to no tenant. One thread at a time.
+ * Turns the bypass on or off. While it is on, calls go to the driver uncounted. Allocate and free nothing meanwhile, because
+ * that memory would not be charged. Call this only between two units of GPU work, in one thread at a time. No effect in a
+ * process that belongs to no tenant.
  */
 void allot_bypass(bool is_on);

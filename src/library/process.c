@@ -82,7 +82,7 @@ static bool must_republish;
 static uint32_t parked_word;
 static uint64_t parked_launches; /* launches so far when the helper thread first saw parked_word */
 
-/* The library's parts that have state in the process, called in this order. */
+/* The parts of the library that keep state in the process. Their functions are called in the order of this table. */
 static const struct part {
 	/* In a forked child: drops the parent's state. The locks are free already (locks.h). */
 	void (*forget_parent)(void);
@@ -230,7 +230,7 @@ static void adopt(const struct registration *r)
 	previous.report = old_report;
 }
 
-/* Only explains failures. It must not cause any, because the library may be able to join in a later version of gVisor. */
+/* Used only to explain why joining failed. Never a reason to refuse, because joining may work in a later version of gVisor. */
 static bool is_in_gvisor(void)
 {
 	struct utsname name;

@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* The libraries that liballot.so hooks, and the names of their shims. Programs open the libraries by these names. */
+/* The libraries that liballot.so hooks, and the names of their shims (shim.h). Programs open the libraries by these names. */
 static const struct governed {
 	const char *soname;
 	const char *shims[3];

@@ -179,7 +179,7 @@ static void watch(struct grpc_connection *c, uint32_t events)
 	c->watched = events;
 }
 
-/* Backpressure: stops reading from a peer while our output to that peer is blocked. */
+/* Handler for the socket's events. Backpressure: does not read from the peer while our output to that peer is blocked. */
 static void ready(void *data, uint32_t events)
 {
 	struct grpc_connection *c = data;

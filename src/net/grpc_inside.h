@@ -82,7 +82,8 @@ struct grpc_call {
 	/* state of the answer */
 	struct grpc_message *now, *next; /* the message being sent, and the next one */
 	size_t sent;                     /* bytes sent of `now` */
-	uint64_t sent_ns;                /* when bytes were last sent, or the first message came */
+	/* when bytes were last sent, or the first message began to wait */
+	uint64_t sent_ns;
 	bool has_headers, is_deferred;
 	bool is_over; /* the call has its status (grpc_call_end()), or its stream is being reset */
 	enum grpc_status status;

@@ -42,7 +42,10 @@ static void set_deaf(struct grpc_server *server, bool is_deaf)
 	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
 }
 
-/* Timer: checks all deadlines. Each connection and call then sets its next deadline. */
+/*
+ * Handler of due_timer: checks all deadlines, and accepts connections again after a pause. Each connection and call then sets
+ * its next deadline.
+ */
 static void look(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;

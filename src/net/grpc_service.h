@@ -31,7 +31,8 @@ struct grpc_limits {
 };
 
 struct grpc_service {
-	const struct grpc_method *methods; /* constant */
+	/* not copied; must stay unchanged while the server runs */
+	const struct grpc_method *methods;
 	size_t method_count;
 	void *data;
 	struct grpc_limits limits;

@@ -14,7 +14,7 @@
 struct loop {
 	int epoll_fd;
 	bool quit;
-	struct loop_source *removed; /* freed after the events that may refer to them */
+	struct loop_source *removed; /* freed after the current events, which may refer to them */
 };
 
 struct loop_source {

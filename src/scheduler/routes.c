@@ -88,7 +88,7 @@ bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
 	return true;
 }
 
-/* Counts a review, and answers with `answer`, or with *err if `answer` is NULL. Takes ownership of `answer`. */
+/* Answers with `answer`, and counts the review. If `answer` is NULL, only answers with *err. Takes ownership of `answer`. */
 static void answer_review(struct scheduler *s, const json_t *review, json_t *answer,
 			  const struct error *err, struct server_answer *ret)
 {

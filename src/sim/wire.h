@@ -43,7 +43,7 @@ enum sim_request {
 	/* id: block; carries the read end of a pipe, whose write end stands for the block */
 	SIM_MEM_EXPORT,
 	SIM_MEM_IMPORT, /* carries a descriptor for a block -> val: block, bytes, card */
-	/* id: block, arg: address -> val: the block's name for another process (legacy IPC) */
+	/* id: block -> val: the block's name, with which another process can open it (SIM_MEM_OPEN) */
 	SIM_MEM_NAME,
 	/* arg: name, 1 if NVML shall never count the block for the client -> val: block, bytes, card */
 	SIM_MEM_OPEN,
@@ -65,7 +65,7 @@ enum sim_request {
 	SIM_EVENT_NEW,    /* [one-way] id: event */
 	SIM_EVENT_FREE,   /* [one-way] id: event */
 	SIM_EVENT_RECORD, /* [one-way] id: event, arg: stream */
-	SIM_EVENT_AWAIT,  /* [one-way] id: event, arg: stream */
+	SIM_EVENT_AWAIT,  /* [one-way] id: event, arg: stream, which then waits for the event */
 	/* id: event -> val: done, done at ns, earliest ns at which it can be done */
 	SIM_EVENT_QUERY,
 	/* id: event; the reply comes when the event is done -> val: 1, done at ns */
@@ -233,7 +233,7 @@ struct sim_card_state {
 
 struct sim_process_state {
 	uint32_t pid;
-	uint32_t busy_pct; /* mean of the samples since the time that was asked for */
+	uint32_t busy_pct; /* mean of the samples not older than the age in SIM_CARD_STATE */
 	uint64_t used_bytes;
 	/* time of the newest sample that found this process at work; 0: none did */
 	uint64_t stamp_us;

@@ -7,7 +7,7 @@
  *   daemon -> process   struct fd_exchange_reply; the reply to FD_EXCHANGE_GET comes with a descriptor of the same memory
  *
  * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes the
- * descriptors that the process put.
+ * descriptors that the process stored.
  */
 #pragma once
 
@@ -17,9 +17,10 @@
 #define FD_EXCHANGE_VERSION 1U
 
 enum fd_exchange_op {
-	FD_EXCHANGE_PUT = 1, /* replaces the descriptor that the process put for the same key before */
-	FD_EXCHANGE_GET = 2,    /* ENOENT if no process has put this key */
-	FD_EXCHANGE_DELETE = 3, /* deletes a key that this process has put */
+	/* Stores a descriptor under the key. Replaces the one that this process stored under the same key before, if any. */
+	FD_EXCHANGE_PUT = 1,
+	FD_EXCHANGE_GET = 2,    /* ENOENT if no process has stored this key */
+	FD_EXCHANGE_DELETE = 3, /* deletes a key that this process has stored */
 };
 
 struct fd_exchange_request {
@@ -27,7 +28,7 @@ struct fd_exchange_request {
 	uint32_t version;
 	uint32_t op; /* enum fd_exchange_op */
 	uint32_t reserved;
-	uint64_t key; /* chosen by the process that puts it; never 0 */
+	uint64_t key; /* chosen by the process that stores it; never 0 */
 	uint64_t bytes;
 };
 

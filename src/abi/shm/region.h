@@ -37,7 +37,7 @@
 #define REGION_MAX_EXPORTS 4096 /* entries for memory that processes share (struct region_export) */
 #define REGION_NAME_MAX 64      /* bytes of a tenant's name, including the NUL */
 #define REGION_ARENA_CHUNKS 4096 /* chunks of a swap arena (library/swap/swap_arena.h) */
-/* Index, in arrays of devices, of page-locked host memory, which is accounted for as one more device. */
+/* Page-locked host memory is counted like one more device. It has this index in arrays of devices. */
 #define REGION_HOST REGION_MAX_DEVICES
 
 /*
@@ -119,7 +119,7 @@ struct region_control_device {
 	_Atomic uint64_t depth_ns;      /* most work in flight under LEASE_GO */
 	/* most work in flight under LEASE_FREE while the tenant is alone on the device */
 	_Atomic uint64_t free_depth_ns;
-	/* If a single work item fills depth_ns, a second one may still start while less work than this is in flight. */
+	/* If one work item alone fills depth_ns, a second one may start too, if less than long_work_ns is in flight. */
 	_Atomic uint64_t long_work_ns;
 	/* 0; an older library reads another field here */
 	uint64_t reserved;
@@ -168,8 +168,8 @@ struct region_control {
 	/* for the library's log; D may change the name */
 	char tenant_name[REGION_NAME_MAX];
 	/*
-	 * Incremented at least 10 times a second while the daemon lives. Once a second is enough while no tenant has work and
-	 * all processes detect the daemon's end by `owner` (region_slot.heeds_owner).
+	 * Incremented while the daemon lives, at least 10 times a second. But once a second is enough while no tenant has work
+	 * and all processes detect the daemon's end by `owner` (region_slot.heeds_owner).
 	 */
 	_Atomic uint32_t heartbeat;
 	/*
@@ -255,9 +255,9 @@ struct region_slot_device {
 	/* number of waits for in-flight work that were given up because no work ended */
 	_Atomic uint32_t stuck;
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
-	_Atomic uint64_t busy_ns; /* total time with work in flight, up to the end of the last work */
-	_Atomic uint64_t launches;  /* work items handed to the driver so far */
-	_Atomic uint64_t waited_ns; /* total time for which the gate held threads */
+	_Atomic uint64_t busy_ns;     /* total time with work in flight so far */
+	_Atomic uint64_t launches;    /* work items handed to the driver so far */
+	_Atomic uint64_t waited_ns;   /* total time for which the gate held threads */
 	/*
 	 * Written by D: the growth of busy_ns, as an exponentially decaying sum. The library's NVML hooks divide
 	 * got_1s_pct_x100 among the processes in proportion to this field.
@@ -321,8 +321,8 @@ struct region_spent {
 	/* Predicted duration of the paid work, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
 	/*
-	 * The part of work_ns for kernels that were timed fewer than three times without another tenant's work on the device.
-	 * The predicted duration of these kernels is a guess or an upper bound.
+	 * The part of work_ns for little-known kernels: fewer than three of their runs were timed while no other tenant's work
+	 * ran on the device. The predicted duration of such a kernel is a guess or an upper bound.
 	 */
 	_Atomic uint64_t untried_ns;
 	uint64_t reserved; /* an older library counts something unused here */

@@ -3,7 +3,7 @@
  * file for them, sealed against shrinking and growing. The process writes the file; `allot trace` gets it from the daemon and
  * does not trust its contents.
  *
- * To record an event, a thread takes the next number and overwrites the oldest event: element number % TRACE_EVENTS of `place`.
+ * To record an event, a thread takes the next number and overwrites the oldest event, trace_ring.place[number % TRACE_EVENTS].
  * A reader that is too slow loses the oldest events, and the numbers show how many. An element's field `number` is 0 while the
  * event is written, and is set last. So a reader has a complete event if `number` was the same before and after the copy.
  *
@@ -42,7 +42,7 @@ static inline enum trace_clock trace_clock_of(uint32_t order)
 	return (enum trace_clock)(order & TRACE_CLOCK_MASK);
 }
 
-/* Kinds of events, and the meaning of the fields other than device, thread and time. */
+/* Kinds of events, and for each the meaning of struct trace_event's fields other than device, thread and time. */
 enum trace_kind {
 	/*
 	 * TRACE_KERNEL to TRACE_SYNC: work handed to the driver. subject: the function, the executable graph, or the entry
@@ -109,7 +109,8 @@ enum trace_name_kind { TRACE_NAMES_FUNCTION = 1, TRACE_NAMES_ENTRY, TRACE_NAMES_
 struct trace_name {
 	_Atomic uint32_t is_written;
 	uint32_t kind;
-	uint64_t key;   /* the `subject` of the events; for a thread, its gettid() */
+	/* trace_event.subject of the function's or call's events; for a thread, its gettid() */
+	uint64_t key;
 	uint64_t since; /* ticks */
 	char text[TRACE_NAME_MAX];
 };

@@ -1,7 +1,7 @@
 /*
  * The audit log's file. Lines are only ever appended, so the file may be append-only (chattr +a). A line that can't be
- * written is counted as lost; the failure is logged once, until writing works again. Opening never blocks: if the path is a
- * pipe, it is refused at once. Use from one thread.
+ * written is counted as lost. Of several failures in a row, only the first is logged. Opening never blocks, and a path that is
+ * a pipe is refused at once. Use from one thread.
  */
 #pragma once
 

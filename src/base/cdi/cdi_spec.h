@@ -1,6 +1,6 @@
 /*
- * Makes a CDI spec (Container Device Interface, CNCF tag-runtime) of one device from the daemon's reply to `claim`. There is one
- * file per device. For a device that a person makes with `allot cdi`, DIR/allot-NAME.json defines "allot.dev/gpu=NAME".
+ * Makes a CDI spec (Container Device Interface, CNCF tag-runtime) of one device from the daemon's reply to the request `claim`.
+ * There is one file per device. For a device that `allot cdi` makes, DIR/allot-NAME.json defines "allot.dev/gpu=NAME".
  *
  * The spec states version 0.3.0, the lowest with all features used here, because old engines refuse newer versions (podman 4.3
  * knows 0.5.0 at most). If the name begins with a digit, the spec states 0.5.0, the first version that allows this.
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/paths.h"
 
-#define CDI_KIND "allot.dev/gpu" /* kind of the devices that people make */
+#define CDI_KIND "allot.dev/gpu" /* kind of the devices that allot cdi makes */
 #define CDI_DIR "/etc/cdi"       /* every container engine reads this directory */
 
 static inline void cleanup_spec_decref(json_t **json)

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_BYTES 48
-/* getopt_long() returns this + an option's index: first the program's own options, then those of setting_name() */
+/* getopt_long() returns this + an option's index; the program's own options come first, then those of setting_name() */
 #define CODE_OPTION 256
 
 void command_line_complain(void *program, const char *text)
@@ -16,8 +16,8 @@ void command_line_complain(void *program, const char *text)
 }
 
 /*
- * Returns the index-th name of an option for a setting: of the former settings, then of the settings, then of the aliases. NULL
- * after the last name. *ret_is_switch: the option's value may be left out.
+ * Returns the index-th name that an option for a setting may have, or NULL after the last. Names of former settings come first,
+ * then those of settings, then aliases. Sets *ret_is_switch to whether the option's value may be left out.
  */
 static const char *setting_name(const struct command_line *line, size_t index, bool *ret_is_switch)
 {

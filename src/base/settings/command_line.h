@@ -18,9 +18,9 @@ struct command_line {
 	const struct command_option *option;
 	unsigned option_count;
 	const struct settings_table *table;
-	/* NULL, or names that are no longer settings. Their use is an error, which table->unknown() words. */
+	/* Names that are no longer settings, or NULL. Their use is an error, for which table->unknown() writes the message. */
 	const struct settings_table *former;
-	/* Handles the program's own option with this index. Returns -1 to go on, else the exit status. */
+	/* Callback that handles the program's own option with the index `option`. Returns -1 to go on, else the exit status. */
 	int (*take)(void *data, unsigned option, const char *value);
 };
 

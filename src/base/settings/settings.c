@@ -87,7 +87,7 @@ static int range_error(const struct settings_row *row, const char *value, struct
 	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
 }
 
-/* Whether a number before this text is a value of the row's kind. */
+/* Whether `text` is a unit that may follow a number in a value of the row's kind. */
 static bool is_unit(const struct settings_row *row, const char *text)
 {
 	char one[16];
@@ -343,7 +343,7 @@ void settings_print_aliases(const struct settings_table *table, FILE *out)
 			a->why ? a->why : "");
 }
 
-/* ---- helpers for the `translate` of an alias ---- */
+/* ---- helpers for the callbacks `translate` of aliases ---- */
 
 int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *format, ...)
 {

@@ -44,8 +44,8 @@ struct settings_row {
 	const char *help;
 	const char *const *words; /* words of a SETTINGS_CHOICE or SETTINGS_EITHER, ended by NULL */
 	/*
-	 * A further check of a text, a choice or a number, or NULL. Returns -errno, with an error that says what would be
-	 * right.
+	 * Callback that checks the value of a text, a choice or a number further; or NULL. Returns -errno, with an error that
+	 * says what would be right.
 	 */
 	int (*check)(const char *value, struct error *err);
 	int automatic; /* value of a size or number field for "auto" */
@@ -56,8 +56,9 @@ struct settings_alias {
 	const char *name;
 	const char *setting; /* NULL if the alias is refused, or accepts only the value `must` */
 	/*
-	 * Writes the setting's value for the alias's value to `ret`; "" leaves the setting unchanged. If `translate` is NULL,
-	 * the setting gets the alias's value; if `setting` is NULL too, the alias is refused.
+	 * Callback that translates `value`, the alias's value, to the setting's value in `ret`. An empty `ret` leaves the
+	 * setting unchanged. If the callback is NULL, the setting gets `value` itself; if `setting` is NULL too, the alias is
+	 * refused.
 	 */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
@@ -73,11 +74,13 @@ struct settings_table {
 	size_t count;
 	const settings_check *check; /* checks that involve several settings, ended by NULL; or NULL */
 	const struct settings_alias *alias; /* ended by an alias without a name; or NULL */
-	/* Makes the error (ENOENT) for an unknown name. If `unknown` is NULL, the error is "there is no such setting". */
+	/*
+	 * Callback that makes the error (ENOENT) for an unknown name. If it is NULL, the error is "there is no such setting".
+	 */
 	int (*unknown)(const char *key, struct error *err);
 };
 
-/* Called for each bad line, with "file:line: key: value: what would be right". */
+/* A callback for each error in the settings. `text` has the place, such as "file:line", and says what would be right. */
 typedef void (*settings_complain)(void *data, const char *text);
 
 /* Returns NULL if there is no setting of that name. */

@@ -116,7 +116,10 @@ static int connect_daemon(const struct cdi_options *options, struct client **ret
 				       : daemon_find_or_start(&options->target, ret, err);
 }
 
-/* Removes a claim whose CDI file could not be written. `err` keeps the file's error. */
+/*
+ * Removes a claim whose CDI file could not be written. `err` has the error about the file. If the claim can't be removed, adds
+ * that to `err`.
+ */
 static void release_claim(struct client *client, const char *name, struct error *err)
 {
 	struct error file = *err, why = { 0 };
@@ -184,7 +187,10 @@ static int create_device(const struct command *self, void *options, char *name, 
 
 /* ---- creating a device for each GPU ---- */
 
-/* "gpu0" is the unpromised part of GPU 0. Existing devices are left unchanged. */
+/*
+ * Creates a device for each GPU. The device "gpu0" is the part of GPU 0 that is promised to no tenant. Existing devices stay as
+ * they are.
+ */
 static int create_cards(const struct command *self, void *data, char *operand, struct error *err)
 {
 	const struct cdi_options *options = data;
@@ -218,7 +224,7 @@ static int create_cards(const struct command *self, void *data, char *operand, s
 
 /* ---- remove ---- */
 
-/* Removes the claim before the file, because a file without a claim would start containers without a tenant. */
+/* Removes the claim before the file, because the daemon may refuse to remove the claim. Then the device keeps its file. */
 static int remove_device(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct cdi_options *options = data;
@@ -240,7 +246,7 @@ static int remove_device(const struct command *self, void *data, char *name, str
 		fprintf(stderr,
 			"allot: cdi remove: processes still use '%s': its GPU memory is free when they have ended\n",
 			name);
-	/* If the claim is gone already, remove the file anyway. */
+	/* Remove the file even if the claim is gone: a file without a claim would start containers without a tenant. */
 	int unlink_error = unlink(path) < 0 ? errno : 0;
 	if (unlink_error && unlink_error != ENOENT)
 		return error_set_errno(err, unlink_error, "%s", path);

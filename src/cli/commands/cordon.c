@@ -15,7 +15,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* *ret points into *ret_hello, the daemon's reply. */
+/* Finds the wanted GPU in the daemon's reply to `hello`. *ret points into *ret_hello, which the caller frees. */
 static int find_gpu(struct client *client, const struct parse_devices *wanted, json_t **ret_hello,
 		    const json_t **ret, struct error *err)
 {

@@ -107,7 +107,7 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 		 o->node ? o->node : "");
 }
 
-/* A Service sends each call to any replica. With this many calls, one very likely reaches the leader. */
+/* A Service sends each call to any replica of allot-scheduler. Of this many calls, one very likely reaches the leader. */
 #define ASKS_MAX 16
 
 static bool is_of_leader(const json_t *answer)
@@ -116,8 +116,8 @@ static bool is_of_leader(const json_t *answer)
 }
 
 /*
- * Repeats the call until the leader answers, because only the leader knows all reservations. If the leader never answers,
- * *answer is another replica's.
+ * Repeats the call until the leading replica answers, because only the leader knows all reservations. If the leader never
+ * answers, *answer is another replica's.
  */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)

@@ -1,4 +1,6 @@
-/* allot mirror: makes a directory with the driver's libraries, and liballot.so in front of them. */
+/*
+ * allot mirror: makes a directory with the driver's libraries. A program that loads libcuda from there loads liballot.so first.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -34,7 +34,7 @@ static const struct option_row resume_rows[] = {
 	OPTION_END,
 };
 
-/* ---- progress of a move off the GPUs ---- */
+/* ---- progress of moving memory off the GPUs ---- */
 
 static volatile sig_atomic_t interrupted;
 

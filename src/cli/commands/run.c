@@ -354,8 +354,8 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 }
 
 /*
- * Fails the allocations that the command waits for now (--on-full wait). Otherwise a program that handles Ctrl-C itself, such
- * as Python, would handle the signal only after the wait.
+ * Asks the daemon to end the command's waits for memory (--on-full wait): the waiting allocations fail. Otherwise a program
+ * that handles Ctrl-C itself, such as Python, would handle the signal only after the wait.
  */
 static void cancel_wait(struct run *run)
 {
@@ -391,7 +391,10 @@ static int wait_for_command(struct run *run, struct child *child)
 			}
 			timeout_ms = (int)((back.next_ns - now_ns) / NSEC_PER_MSEC) + 1;
 		}
-		/* The daemon sends only replies, so a readable connection means that the daemon is gone. */
+		/*
+		 * No reply is expected here, and the daemon sends nothing else. So a readable connection means that the daemon
+		 * is gone.
+		 */
 		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
 			back = (struct rejoin_state){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
 		if (!back.is_lost)

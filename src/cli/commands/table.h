@@ -1,6 +1,6 @@
 /*
- * Formats the daemon's list as the table of `allot ps`. Pure: JSON in, text out. Values that the daemon
- * omitted are shown as "-".
+ * Formats the daemon's reply to `list` as the table of `allot ps`. Pure: JSON in, text out. Values that
+ * the daemon omitted are shown as "-".
  *
  *     GPU 0: NVIDIA H200, 139.8 GiB, 3.7 GiB used, 98 % busy
  *

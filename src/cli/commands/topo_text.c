@@ -86,8 +86,8 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 }
 
 /*
- * Writes "X", "NV4", "PIX" and so on. If two GPUs have NVLinks, these are written instead of the PCIe path. "?" means
- * unknown.
+ * Writes the link between GPUs `a` and `b`: "NV4" for 4 NVLinks. Without NVLinks, writes the PCIe path, such as "PIX", or "?"
+ * if it is unknown. Writes "X" if `a` is `b`.
  */
 static void link_cell(const json_t *links, json_int_t a, json_int_t b, char ret[CELL_MAX])
 {

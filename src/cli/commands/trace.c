@@ -196,7 +196,7 @@ static int record_to(struct client *client, const struct trace_options *options,
 	struct record *record = NULL;
 	cleanup_fd int fd = -1;
 
-	/* From here on, a signal must not end the program before the file is finished. */
+	/* From here on, a first signal must not end the program before the file is finished. */
 	catch_signals();
 	/* Ask the daemon before creating the file: a wrong name must not destroy an existing file. */
 	int r = record_begin(client, tenant, -1, &record, err);

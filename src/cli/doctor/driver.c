@@ -1,4 +1,4 @@
-/* NVIDIA's kernel modules, device nodes and libraries, and whether they have the same version. */
+/* Checks NVIDIA's kernel modules, device nodes and libraries, and whether they have the same version. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>

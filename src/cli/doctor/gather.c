@@ -50,7 +50,7 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
 	return is_there;
 }
 
-/* Reads the program's output until it ends, or for PROGRAM_MOST_NS. */
+/* Reads the program's output until its end, for PROGRAM_MOST_NS at most. Then kills the program, if it still runs. */
 static void read_output(int fd, pid_t pid, char text[PROGRAM_TEXT_MAX])
 {
 	struct pollfd one = { .fd = fd, .events = POLLIN };

@@ -1,4 +1,4 @@
-/* The DRA driver: its socket, the daemon's report, and its objects in the API server. */
+/* Gathers facts about allot's DRA driver: its socket, the daemon's report of it, and its objects in the API server. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* CDI specs, and how the driver gets into containers. */
+/* Gathers facts about CDI specs, and about how the driver gets into containers. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

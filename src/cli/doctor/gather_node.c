@@ -1,4 +1,4 @@
-/* Facts of a node: cgroups, the kubelet and its plugins, engines. */
+/* Gathers facts about a node: cgroups, the kubelet and its plugins, container engines. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>

@@ -113,8 +113,8 @@ static int find_cuda(void *data, const char *name, const char *path, struct erro
 }
 
 /*
- * Whether the loader's libcuda.so.1 is a mirror's shim (mirror/shim.h). A shim's file contains "liballot-shim-", which begins
- * its SONAME.
+ * Whether the loader would find a shim as libcuda.so.1: a library from `allot mirror` that loads liballot.so before the driver
+ * (mirror/shim.h). A shim's SONAME begins with "liballot-shim-".
  */
 static bool has_shim(const struct host *host)
 {

@@ -17,7 +17,10 @@ bool host_is_local(const struct host *host);
 /* Writes the path by which this program can open the machine's `path`. Does not resolve links. */
 void host_path(const struct host *host, const char *path, char *ret, size_t size);
 bool host_has(const struct host *host, const char *path);
-/* Returns true if the machine surely lacks the file. Both functions return false for a path that this user may not search. */
+/*
+ * Returns true if the machine surely lacks the file. For a path that this user may not search, both host_has() and host_lacks()
+ * return false.
+ */
 bool host_lacks(const struct host *host, const char *path);
 /* Reads the first size-1 bytes of the file and adds a NUL. Returns the number of bytes, or -errno. */
 long host_read(const struct host *host, const char *path, char *text, size_t size);

@@ -1,4 +1,4 @@
-/* liballot.so, and what is preloaded into programs. */
+/* Checks liballot.so, and what is preloaded into programs. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

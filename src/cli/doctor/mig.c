@@ -1,5 +1,5 @@
 /*
- * The device files that users other than root need for MIG instances. The kernel module says which should exist
+ * Checks the device files that users other than root need for MIG instances. The kernel module says which should exist
  * (daemon/gpu/nvml/gpu.h), but nvidia-modprobe or udev must create them.
  */
 #include <limits.h>
@@ -40,9 +40,9 @@ static bool check_cap(struct instances *all, const char *dir)
 }
 
 /*
- * Visits the directory `name` of all->dir, or its subdirectory `below` if that is not "". Does nothing unless `name` begins
- * with `prefix`. Checks the visited directory's file `access`, if there is one, and calls `then` for each entry. For a compute
- * instance, `then` is NULL, and the device file is counted.
+ * Visits one directory of a path such as gpu0/mig/gi1/ci0: all->dir/<name><below>, if `name` begins with `prefix`. Checks the
+ * device file that the directory's file `access` names, if any. Calls `then` for each entry. For a compute instance (ci0),
+ * `then` is NULL, and an existing device file is counted in `found`.
  */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))

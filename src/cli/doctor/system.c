@@ -1,4 +1,4 @@
-/* Linux, its namespaces and limits, and cgroups. */
+/* Checks Linux, its namespaces and limits, and cgroups. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void check_kernel(struct doctor *d)
 	char release[128], version[512];
 	int major = 0, minor = 0;
 
-	/* Before April 2026, gVisor claimed to be Linux 4.4.0. Before 2026, it had no osrelease. */
+	/* Test for gVisor first: its older versions have no /proc/sys/kernel/osrelease, or claim to be Linux 4.4.0. */
 	if (host_read(&d->host, "/proc/version", version, sizeof(version)) > 0 &&
 	    gvisor_is_kernel(version)) {
 		finding_set_remedy(

@@ -388,7 +388,7 @@ static void find_why(const json_t *pod, const struct explain_claims *known, char
 			return;
 }
 
-/* ---- the pod's shares by each claim ---- */
+/* ---- what each claim gave the pod ---- */
 
 static void add_results(json_t *to, const char *name, const json_t *claim)
 {

@@ -43,7 +43,7 @@ static void write_others(const struct wanted *w, FILE *out)
 		(long long)explain_number(w->ask, "cards"));
 }
 
-/* HAMi's names of reasons, in plain words: `plain`, or the output of `write` if the words contain figures. */
+/* Translates HAMi's names of reasons to plain words: `plain`, or what the function `write` writes if figures are needed. */
 static const struct {
 	const char *reason, *plain;
 	void (*write)(const struct wanted *wanted, FILE *out);

@@ -56,7 +56,7 @@ static void suggest_smaller_request(struct help *h)
 	}
 }
 
-/* Returns how many GPUs of all nodes cannot serve the pod for this reason. */
+/* Returns how many GPUs, on all nodes together, cannot serve the pod for this reason. */
 static json_int_t cards_with(const struct help *h, const char *reason)
 {
 	json_int_t cards = 0;

@@ -57,7 +57,10 @@ int cells_put_wrapped(struct cells *cells, int line, int columns, int most, enum
 void cells_put_right(struct cells *cells, int line, int column, int width, enum style style,
 		     const char *text);
 
-/* Marks a drawn line as selected, except bars: reversed, they would look like holes. */
+/*
+ * Marks a drawn line as selected, except its bars. The screen reverses the colours of selected cells, and reversed bars would
+ * look like holes.
+ */
 void cells_select(struct cells *cells, int line);
 
 /* Writes a line as UTF-8 text, without trailing blanks and without a newline. */

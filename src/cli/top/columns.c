@@ -73,7 +73,7 @@ void columns_short_bytes(uint64_t bytes, char ret[COLUMNS_SHORT_MAX])
 	double value = (double)bytes;
 	size_t i = 0;
 
-	/* A larger value would print as 1000, so use the next unit. */
+	/* A value of 999.5 or more would print as 1000 or more, so use the next unit. */
 	while (value >= 999.5 && units[i + 1]) {
 		value /= 1024;
 		i++;
@@ -344,7 +344,7 @@ struct column_row {
 	bool is_text;    /* the title is aligned left */
 	enum order_key key; /* the sort order for this column; ORDER_COUNT if there is none */
 	void (*draw)(const struct subject *of, const struct place *at);
-	/* Whether the share has a value in this column; NULL: the column is always shown. */
+	/* Callback: whether the share has a value in this column. If the callback is NULL, the column is always needed. */
 	bool (*is_needed)(const struct top_tenant *tenant, const struct top_share *share);
 };
 

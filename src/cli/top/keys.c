@@ -225,7 +225,7 @@ static enum keys_outcome handle_value_key(struct view *view, uint32_t key)
 		type(view->input, key);
 		return KEYS_GO_ON;
 	}
-	/* Keep the typed text, so that the user can correct it. */
+	/* If the text is not valid, keep it, so that the user can correct it. */
 	if (change_read(&view->change, view->input, &err) < 0)
 		return show_message(view, true, err.text);
 	view->mode = VIEW_CONFIRM;

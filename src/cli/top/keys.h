@@ -5,7 +5,7 @@
 
 #include "cli/top/view.h"
 
-/* Keys that are no characters have values above the last Unicode code point. */
+/* Keys that are not characters have values above the last Unicode code point. */
 enum {
 	KEYS_UP = 0x110000,
 	KEYS_DOWN,

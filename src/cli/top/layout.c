@@ -94,7 +94,10 @@ struct card_widths {
 	int name, bar, memory, history; /* in columns; `memory` is for text such as "2.5G/140G" */
 };
 
-/* Returns the widths that all GPUs' lines have. Names get up to a quarter of the line; two bars and a history get the rest. */
+/*
+ * Returns the widths of the parts of a GPU's line, which are the same in all lines. The name gets at most a quarter of the
+ * line. Two bars and a history share the rest.
+ */
 static struct card_widths fit_cards(const struct snapshot *snapshot, int columns)
 {
 	struct card_widths widths = { 0 };
@@ -205,7 +208,10 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 
 /* ---- the rows of the table ---- */
 
-/* Returns the first visible row: `before`, the first visible row so far, unless the selected row would then be hidden. */
+/*
+ * Returns the first row to show: `before`, the first row shown so far, unless that would hide the selected row or leave lines
+ * empty.
+ */
 static size_t first_row(size_t before, size_t selected, size_t count, size_t room)
 {
 	if (count <= room || !room)
@@ -287,7 +293,10 @@ static bool wants_details(const struct layout *layout, int lines, int left)
 	return left >= LAYOUT_DETAIL_LINES + ROWS_LEAST;
 }
 
-/* Returns the height of each GPU's history: GRAPH_LINES; 0 for a page, or if the table and the details would lack room. */
+/*
+ * Returns the height of each GPU's history. It is 0 if allot top prints a page (--once), or if the rows and the details would
+ * lack room.
+ */
 static int graph_lines(const struct layout *layout, int lines)
 {
 	const struct snapshot *snapshot = layout->snapshot;

@@ -20,7 +20,7 @@ struct layout {
 	const char *source; /* where the GPUs are: "this machine", "simulated h200" */
 	const char *clock;
 	const char *trouble; /* why the snapshot is out of date; NULL if it is current */
-	bool is_page;        /* draw all as a page, without selection and keys */
+	bool is_page;        /* draw everything as one page (--once), without selection or keys */
 };
 
 /* The values of struct view that depend on the drawn layout. The caller stores them in the view. */

@@ -47,7 +47,7 @@ static void set_colors(void)
 	use_default_colors();
 	init_pair(PAIR_BLUE, is_rich ? BLUE_256 : COLOR_CYAN, -1);
 	init_pair(PAIR_ORANGE, is_rich ? ORANGE_256 : COLOR_YELLOW, -1);
-	/* None of 8 colours is grey, so the text's colour is used. */
+	/* A terminal with 8 colours has no grey: use the terminal's default text colour instead. */
 	init_pair(PAIR_GREY, is_rich ? GREY_256 : -1, -1);
 }
 

@@ -14,5 +14,5 @@ void screen_size(int *ret_columns, int *ret_lines);
 /* Writes the cells that changed since the last call. The screen takes ownership of the cells. */
 void screen_show(struct cells *cells);
 
-/* Reads the next key (see keys.h). Returns false if no key was pressed. A resize of the terminal is KEYS_OTHER. */
+/* Reads the next key (see keys.h). Returns false if no key was pressed. A resize of the terminal counts as KEYS_OTHER. */
 bool screen_key(uint32_t *ret_key);

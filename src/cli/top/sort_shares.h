@@ -35,8 +35,8 @@ struct rows {
 
 /*
  * Sorts names and states from A, GPUs from 0, other values from the largest; equal values by name and GPU. is_reversed reverses
- * the whole order. Keeps only shares whose tenant has the text `filter` in its name, state or container, or whose GPU `filter`
- * names ("gpu1"). Upper and lower case do not differ, and "" keeps all. Returns 0 or -ENOMEM. Free the rows with order_free().
+ * the whole order. Keeps a share if its tenant's name, state or container contains `filter`, or if `filter` names its GPU, such
+ * as "gpu1". Upper and lower case do not differ, and "" keeps all. Returns 0 or -ENOMEM. Free the rows with order_free().
  */
 int order_make(const struct snapshot *snapshot, const struct history *history, enum order_key key,
 	       bool is_reversed, const char *filter, struct rows *ret_rows);

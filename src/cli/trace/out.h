@@ -27,8 +27,8 @@ struct out {
 void out_begin(struct out *out);
 
 /*
- * Begins an event. `phase` is the format's letter; `category` may be NULL; ts_ns is the time since the trace began. `name` may
- * have any bytes; invalid UTF-8 becomes '?'.
+ * Begins an event. `phase` is the format's letter for the kind of event; `category` may be NULL; ts_ns is the time since the
+ * trace began. `name` may have any bytes; invalid UTF-8 becomes '?'.
  */
 void out_event(struct out *out, char phase, const char *category, int64_t pid, int64_t tid,
 	       uint64_t ts_ns, const char *name);

@@ -185,7 +185,10 @@ int record_round(struct record *r, bool is_last, struct error *err)
 {
 	int asked;
 
-	/* One reply has room for only some rings, so ask until a reply has all that are left. */
+	/*
+	 * One reply brings at most CLIENT_FDS_MAX rings (event buffers of processes). So ask until a reply brings all that are
+	 * left.
+	 */
 	do
 		asked = ask(r, err);
 	while (asked >= 0 && r->has_more);

@@ -12,7 +12,7 @@
 
 /* record_untraced() knows at most this many processes; further ones are left out. */
 #define RECORD_UNTRACED_MAX 64
-/* record_untraced() returns a process that has not begun to record after this time. */
+/* record_untraced() returns a process only after the daemon has listed it as not recording for this long. */
 #define RECORD_ANSWER_NS UINT64_C(1000000000)
 
 struct record {

@@ -41,7 +41,7 @@ size_t ring_reader_drain(struct ring_reader *r, uint64_t until_ticks, uint64_t n
 			 ring_reader_event *event, void *data)
 {
 	uint64_t recorded = atomic_load_explicit(&r->ring->next, memory_order_acquire);
-	uint64_t further = TRACE_EVENTS; /* most events to look for beyond `next`, which may lag */
+	uint64_t further = TRACE_EVENTS; /* events to try beyond ring->next, which may lag */
 	size_t count = 0;
 
 	if (recorded < r->done)

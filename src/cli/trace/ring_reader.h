@@ -10,9 +10,9 @@
 #include "base/error.h"
 
 /*
- * Longest time for which ring_reader_drain() stops before the same event. After this time, an incomplete event counts as lost,
- * because its thread was probably killed. An event that ended after `until_ticks` is then delivered: its end is wrong, or the
- * clock was set back.
+ * ring_reader_drain() stops before the same event for at most this long, over several calls. After this time, an incomplete
+ * event counts as lost, because its thread was probably killed. An event that ended after the call's `until_ticks` is then
+ * delivered: its end is wrong, or the clock was set back.
  */
 #define RING_READER_PATIENCE_NS UINT64_C(200000000)
 

@@ -43,7 +43,7 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 {
 	int32_t i = names->by_key[place_of(names, (uint32_t)kind, key)] - 1;
 
-	/* Another object may have got the same handle later: go back to the name at `ticks`. */
+	/* Another object may have got the same handle later: go back to the name that the handle had at `ticks`. */
 	while (i >= 0 && names->named[i].since > ticks && names->named[i].before >= 0)
 		i = names->named[i].before;
 	return i >= 0 ? names->named[i].text : NULL;

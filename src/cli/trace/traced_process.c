@@ -133,7 +133,7 @@ static void write_work(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->launches += e->kind == TRACE_KERNEL || e->kind == TRACE_GRAPH;
 }
 
-/* Returns the name of the most important of the reasons (TRACE_WAIT_...). */
+/* Returns the name of the most important reason in the bit mask `reasons` (TRACE_WAIT_...). */
 static const char *name_of_wait(uint64_t reasons)
 {
 	if (reasons & TRACE_WAIT_LEASE)
@@ -221,8 +221,8 @@ static void flush_held_kernel(const struct writing *w, struct trace_event *held,
 }
 
 /*
- * Returns how long the kernel `held` can have lasted: until the thread's next event begins, or until that event ends if it
- * encloses the kernel. UINT64_MAX if `next` is another thread's event.
+ * Returns the longest time that the kernel `held` can have lasted: until `next`, its thread's next event, begins, or until
+ * `next` ends if `next` encloses the kernel. Returns UINT64_MAX if `next` is another thread's event.
  */
 static uint64_t max_duration_ns(const struct writing *w, const struct trace_event *held,
 				const struct trace_event *next)
@@ -240,7 +240,10 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/* Threads share the elements of `held`. Write another thread's kernel early only if this event needs its element. */
+	/*
+	 * Threads share the elements of `held`. Write another thread's kernel early only if the new event needs the same
+	 * element.
+	 */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		flush_held_kernel(w, held, max_duration_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
@@ -291,7 +294,7 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 
 	if (r < 0)
 		return r;
-	/* Events after the map's last moment are not delivered yet, because the next moment decides their times. */
+	/* Do not deliver events after the map's last pair of clock readings yet. Only the next pair tells their exact times. */
 	ring_reader_drain(&p->reader, tick_map_last_ticks(scene->map), now_ns, is_last, write_event,
 			  &w);
 	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)

@@ -1,4 +1,7 @@
-/* Writes a traced process's events, from its ring, as events of its threads. Not thread safe. */
+/*
+ * Reads a traced process's ring (abi/shm/trace_ring.h), and writes each event of the ring as an event of the process's thread.
+ * Not thread safe.
+ */
 #pragma once
 
 #include "cli/trace/trace_names.h"
@@ -37,7 +40,10 @@ struct trace_scene {
 
 void traced_process_begin(struct traced_process *process, struct out *out);
 
-/* Writes the new events up to the last moment of scene->map; see ring_reader_drain(). Returns 0 or -ENOMEM. */
+/*
+ * Writes the new events that ended before the last moment (struct tick_moment) of scene->map, and with is_last also the later
+ * ones. See ring_reader_drain(). Returns 0 or -ENOMEM.
+ */
 int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
 			 uint64_t now_ns, bool is_last);
 

@@ -20,7 +20,7 @@ struct tracks {
 	char tenant[64];
 	uint64_t first_ns; /* when the trace began, on the daemon's clock */
 	uint64_t leases;   /* leases of the tenant that began during the trace */
-	/* leases, of any tenant on its GPUs, that ended and were forgotten by the daemon before a reply could have them */
+	/* leases of any tenant, on the traced tenant's GPUs, that the daemon forgot before it could report them */
 	uint64_t leases_lost;
 	char state[32]; /* "" if no reply had a state yet */
 	uint64_t state_since_ns;

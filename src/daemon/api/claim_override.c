@@ -124,7 +124,10 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 	if (is_nothing && !before)
 		return 0;
 	int r = plan_change(claim, &original, override, &change, &changes, err);
-	/* Save nothing if no term changes and claim->original (NULL: the original terms are in force) stays as it is. */
+	/*
+	 * Save nothing if no term changes, and an override neither begins nor ends. claim->original is NULL without an
+	 * override.
+	 */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
 	struct claim_original *kept = is_nothing ? NULL : malloc(sizeof(*kept));

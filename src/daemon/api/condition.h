@@ -10,7 +10,7 @@ struct tenant;
 enum tenant_condition {
 	TENANT_PAUSED,
 	TENANT_QUEUED,    /* an allocation waits for memory */
-	TENANT_LEAVING,   /* asked to leave the card, where some of its swappable memory still is */
+	TENANT_LEAVING,   /* some of its swappable memory has still to leave the card */
 	TENANT_SWAPPED,   /* all of its swappable memory is off the card */
 	TENANT_RETURNING, /* its memory is being copied back */
 	TENANT_STARTING,  /* no process has registered yet */

@@ -317,9 +317,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Closes a connection to make room for a new one, whose user already has count_of_comer connections. Closes a connection of the
- * user (not root) with the most connections, if more than count_of_comer remain to this user. Never closes a connection that
- * holds a tenant or a trace. Returns false if no connection may be closed.
+ * Makes room for a new connection, whose user already has count_of_comer connections. Closes a connection of the user (not
+ * root) with the most connections; that user must keep more than count_of_comer. Never closes a connection that holds a tenant
+ * or a trace. Returns false if no connection may be closed.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {

@@ -115,7 +115,7 @@ static void begin_audit(struct session *session, const json_t *request, struct a
 	audit_set_actor(node->audit, &actor);
 	const char *const *members = members_of(json_string_value(json_object_get(request, "op")),
 						&ret->op);
-	/* With "poll", a request only asks for the progress of a swap-out, so it is not recorded. */
+	/* With "poll", a request only asks for the progress of an earlier pause or resume, so it is not recorded. */
 	if (!members || json_is_true(json_object_get(request, "poll"))) {
 		ret->op = NULL;
 		return;

@@ -84,7 +84,7 @@ static json_t *ms_or_null(uint64_t ns)
 	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
 }
 
-/* Returns null if no step ended in the span of the figures (step_window.h). */
+/* Returns JSON null if no step ended in the time that the figures cover (step_window.h). */
 static json_t *steps_to_json(const struct step_figures *s)
 {
 	if (!s->is_known)
@@ -188,7 +188,10 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > known ? used - known : 0));
 }
 
-/* Returns null if the library can't move the tenant's memory, and the tenant has no checkpoint, not even a failed one. */
+/*
+ * Returns JSON null if checkpoints move the tenant's memory, but none exists and none failed; or if the library can move none
+ * of it.
+ */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

@@ -97,7 +97,10 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
 }
 
-/* A process can use only one MIG instance, so a request for several cards gets none. */
+/*
+ * Returns the emptiest card that is not in the list. A process can use only one MIG instance, so a request for several cards
+ * gets no MIG instance.
+ */
 static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
 	struct promise_card best_promised;
@@ -116,9 +119,9 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 }
 
 /*
- * Chooses the cards of all entries without one at the same time, by the evaluators below (policy/placement/evaluate.h). Prefers
- * the emptiest cards, and among equally empty cards those with the best links to each other. Returns false if no choice is
- * possible. promise_decide() later checks whether each request fits.
+ * Chooses cards for all entries that name none, all at the same time, by the evaluators below (policy/placement/evaluate.h).
+ * Prefers the emptiest cards, and among equally empty cards those with the best links to each other. Returns false if no choice
+ * is possible. promise_decide() later checks whether each request fits.
  */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {

@@ -9,7 +9,7 @@
 #include "daemon/api/session.h"
 #include "daemon/export/trace/tenant_trace.h"
 
-/* most rings in one reply; later replies bring more */
+/* most rings (event buffers, one per traced process) in one reply; later replies bring more */
 #define POLL_RINGS_MAX SESSION_MAX_FDS
 
 static const char *const end_names[] = {

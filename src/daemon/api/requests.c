@@ -343,8 +343,8 @@ static int read_on_full_change(const json_t *request, const struct tenant *tenan
 }
 
 /*
- * If on_full changes, requests the quota again: only `fail` promises the quota, so a change to `fail` needs as much unpromised
- * memory.
+ * If on_full changes, requests the quota again. A quota is promised only with on_full `fail`, so a change to `fail` needs that
+ * much unpromised memory.
  */
 static int change_device(struct tenant *tenant, struct terms_change *change, unsigned device,
 			 const struct promise_request *terms, struct error *err)

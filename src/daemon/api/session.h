@@ -49,6 +49,6 @@ int session_hold(struct session *session, struct tenant *tenant, struct error *e
 #define SESSION_USER_TENANTS 64
 int session_check_tenants(const struct session *session, struct error *err);
 
-/* Finds the tenant that the member `key` names. Returns -EPERM if the caller may not change it. */
+/* Finds the tenant that the request's member `key` names. Returns -EPERM if the caller may not change the tenant. */
 int session_find_own(struct session *session, const json_t *request, const char *key,
 		     struct tenant **ret, struct error *err);

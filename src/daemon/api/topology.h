@@ -9,7 +9,10 @@
 
 struct topology;
 
-/* Asks the GPU backend (gpu.h) about the node's cards. Facts that it lacks are recorded as unknown. Returns 0 or -ENOMEM. */
+/*
+ * Asks the GPU backend (gpu.h) about the node's cards. Facts that the backend cannot tell count as unknown. Returns 0 or
+ * -ENOMEM.
+ */
 int topology_read(struct node *node, struct topology **ret, struct error *err);
 /* Frees the topology. NULL is allowed; returns NULL. */
 struct topology *topology_free(struct topology *topology);

@@ -1,3 +1,4 @@
+/* The thread of an arbitration: observes, lets the arbiter decide, publishes, sleeps. A lessee is one tenant on one card. */
 #include "daemon/arbitrate/arbitration.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 #include "daemon/arbitrate/arbitration_inside.h"
 #include "daemon/arbitrate/region_host.h"
 
-#define STEP_MIN_NS UINT64_C(20000)  /* shortest step, whatever the arbiter asks for */
-#define STEP_RUNG_NS UINT64_C(50000) /* shortest step while doorbells ring all the time */
+#define STEP_MIN_NS UINT64_C(20000)  /* least time between two steps of the thread */
+#define STEP_RUNG_NS UINT64_C(50000) /* the same while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
 /*
  * Maximum number of rounds of decisions in one step. Each round may change decisions on gangs (gang_board.h), which this card
@@ -182,8 +183,8 @@ static bool permits_launch(enum lease_state state)
 }
 
 /*
- * Reports the state of the gangs' lessees on this card to the board, and reads the board's decisions. Returns true if a
- * decision changed.
+ * Reports the state of the gangs' lessees on this card to the board of gangs, and reads the board's decisions. Returns true if
+ * a decision changed.
  */
 static bool exchange_with_gangs(struct arbitration *a, uint64_t now_ns)
 {
@@ -254,8 +255,8 @@ static void publish(struct arbitration *a)
 }
 
 /*
- * Advances the arbiter over the time of an intended sleep, which must count in full. Does so in several steps, because one step
- * counts at most max_step_ns, so that time in which the daemon was stopped does not count.
+ * Advances the arbiter over the time of an intended sleep, which must count in full. One step counts at most max_step_ns,
+ * because time in which the daemon was stopped must not count. So this takes several steps.
  */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {

@@ -22,7 +22,7 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/lend.h"
 
-#define ARBITRATION_TICK_NS UINT64_C(50000000) /* interval of heartbeats and of window samples */
+#define ARBITRATION_TICK_NS UINT64_C(50000000) /* interval of heartbeats and samples (window.h) */
 /* interval of heartbeats while no lessee has anything to do */
 #define ARBITRATION_SLEEP_NS UINT64_C(1000000000)
 
@@ -58,7 +58,7 @@ struct arbitration_figures {
 	uint64_t charged_ns; /* charged to present and past lessees */
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
-	/* how often ARBITRATION_UNLISTED lists in a row (arbitration_set_use()) lacked a lessee that worked */
+	/* how often a lessee worked, but was missing in ARBITRATION_UNLISTED lists in a row (arbitration_set_use()) */
 	uint64_t unlisted;
 };
 
@@ -75,13 +75,13 @@ void arbitration_set_elastic(struct arbitration *a, const struct lend_config *co
 /* Sets whether a tenant's processes take turns within its leases; the default is no. */
 void arbitration_set_turns(struct arbitration *a, bool has_turns);
 /*
- * Sets the board of gangs, which all cards share, and this card's number. Call before a lessee is added. `gangs` may be
- * NULL, else must outlive the arbitration.
+ * Sets the board of gangs, which all cards share, and this card's number. Call before a lessee is added. `gangs` may be NULL;
+ * otherwise it must outlive the arbitration.
  */
 void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card);
 /*
  * Returns true if the last tick found all lessees idle: no charge for about a second, no demand and no lent limit. Returns
- * false while a lessee must be polled or spans are recorded.
+ * false while a lessee must be polled or lease spans (lease_spans.h) are recorded.
  */
 bool arbitration_is_sleeping(struct arbitration *a);
 /* Stops the thread. Every lessee must have been removed. NULL is allowed; returns NULL. */
@@ -105,7 +105,7 @@ size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 
 /*
  * Adds a tenant to the card's arbitration. `device` is the card's index in the region. `control` and `report` must outlive the
- * lessee. `owner` is that of arbiter_set_owner(). Returns -ENOSPC if the arbiter is full, -EINVAL if the share is out of range.
+ * lessee. For `owner`, see arbiter_set_owner(). Returns -ENOSPC if the arbiter is full, -EINVAL if the share is out of range.
  */
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
 	       unsigned device, struct arbiter_share share, uint64_t owner, struct lessee **ret,

@@ -1,3 +1,4 @@
+/* Figures of an arbitration's lessees, and how much time they are lent. A lessee is one tenant on one card. */
 #include "daemon/arbitrate/arbitration_inside.h"
 
 #include "base/log.h"
@@ -80,8 +81,8 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Returns true if the thread may sleep as far as this lessee is concerned: no work, no demand, no need of polling, and its
- * processes detect the daemon's end without a heartbeat.
+ * Returns true if this lessee lets the thread sleep: it has no work, no demand and no lent limit, and its processes detect the
+ * daemon's end without a heartbeat.
  */
 static bool permits_sleep(const struct lessee *l)
 {

@@ -61,7 +61,7 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 		spans = before;
 		/*
 		 * Record the present span at once: lease_spans_note() marks the span of its first call as begun before the
-		 * recording. A later first call could mark a span that began during the recording.
+		 * recording. A later first call could wrongly mark a span that began during the recording.
 		 */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());

@@ -1,3 +1,4 @@
+/* Turns that the processes of one tenant take within its leases. A lessee is one tenant on one card. */
 #include "daemon/arbitrate/arbitration_inside.h"
 
 #include "base/log.h"

@@ -6,8 +6,9 @@
  *     daemon:  reads the doorbell (doorbell_poll), then the slot; decides; sleeps until a deadline or until the
  *              doorbell differs from the value read (doorbell_wait): no ring is lost
  *
- * A ring only makes the daemon read the slot. A tenant is trusted to ring (doorbell_is_trusted) if it has rung before, does
- * not ring too often, and was not seen to begin or end work or demand without a ring. Any other tenant is polled.
+ * A ring only makes the daemon read the slot. A tenant is trusted to ring (doorbell_is_trusted) if it has rung before and does
+ * not ring too often. It is not trusted for some time after it began or ended work or demand without a ring. A tenant that is
+ * not trusted is polled.
  *
  * Only doorbell_is_supported(), doorbell_wait() and doorbell_wake() make system calls. Not thread safe, except doorbell_wake().
  */
@@ -51,8 +52,8 @@ void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word);
 /* Returns true if the doorbell has rung since the last call. Call before reading the tenant's slot. */
 bool doorbell_poll(struct doorbell *b, uint64_t now_ns);
 /*
- * Notes a missing ring, after which the tenant is not trusted for some time. Call after each observation of the tenant's slot.
- * `must_ring`: the observation shows a change that needed a ring. `has_rung`: from doorbell_poll().
+ * Checks whether a ring is missing. After a missing ring, the tenant is not trusted for some time. Call after each observation
+ * of the tenant's slot. `must_ring`: the observation shows a change that needed a ring. `has_rung`: from doorbell_poll().
  */
 void doorbell_check(struct doorbell *b, uint64_t now_ns, bool must_ring, bool has_rung);
 /* Returns true if the tenant can be relied on to ring. */

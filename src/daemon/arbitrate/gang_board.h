@@ -1,7 +1,7 @@
 /*
  * A gang is a tenant that has its turns on several cards at the same time (policy/gang/device_gang.h). The arbitrations of all
- * cards share one board, on which these turns are decided. In each step, a card's thread reports to the board and reads its
- * decisions. If a decision for another card changed, the thread wakes that card's thread, after releasing its own lock.
+ * cards share one board, on which these turns are decided. In each step, a card's thread reports to the board and reads the
+ * board's decisions. If a decision for another card changed, the thread wakes that card's thread, after releasing its own lock.
  *
  * All calls are thread safe. Lock order: the lock of the wake words (gangs_set_card()), a card's lock, the board's lock.
  */
@@ -31,7 +31,7 @@ void gangs_wake(struct gangs *gangs, uint64_t cards);
  * are then independent on each card.
  */
 int gangs_add(struct gangs *gangs);
-/* Removes a tenant, after its lessees. A negative number is allowed. */
+/* Removes a tenant. Call after the tenant's lessees were removed. A negative number is allowed. */
 void gangs_remove(struct gangs *gangs, int gang);
 
 /* Locks the board and returns it. Release it with gangs_unlock(). */

@@ -63,7 +63,7 @@ size_t lease_spans_since(const struct lease_spans *s, uint64_t since, uint64_t n
 uint64_t lease_spans_lost(uint64_t since, uint64_t now_since,
 			  const struct lease_span list[LEASE_SPANS_MAX], size_t count)
 {
-	/* Only the last span can be one that has not ended. */
+	/* Only the last span of the list may still go on (have no end). */
 	uint64_t ended = count && !list[count - 1].end_ns ? count - 1 : count;
 	return now_since > since + ended ? now_since - since - ended : 0;
 }

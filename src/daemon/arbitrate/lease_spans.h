@@ -55,8 +55,8 @@ size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
 /*
- * Returns how many spans a reader has lost because it came too late: those that neither an earlier call of lease_spans_since()
- * nor this one returned, though they ended. `since`, `now_since`, `list` and `count`: what went into that call and came out.
+ * Returns how many ended spans were overwritten before a reader got them. `since` is what the reader passed to its latest
+ * lease_spans_since(). `now_since`, `list` and `count` are the results of that call.
  */
 uint64_t lease_spans_lost(uint64_t since, uint64_t now_since,
 			  const struct lease_span list[LEASE_SPANS_MAX], size_t count);

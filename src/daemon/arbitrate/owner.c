@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 static struct robust_list_head head;
-static pid_t thread; /* the thread whose list is registered */
+static pid_t thread; /* the thread whose robust list is registered */
 
 /*
  * Registers the robust list of this thread if needed. A forked child must register its own list. Returns false if the kernel

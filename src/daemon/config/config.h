@@ -34,7 +34,7 @@ struct config {
 	uint64_t context_bytes;
 	/* the weight of used GPU time halves after this time: policy/memory/fade.h */
 	uint64_t use_half_life_ns;
-	/* after this wait, memory is reserved for a tenant: policy/memory/wait_order.h */
+	/* memory is reserved for a tenant that has waited this long: policy/memory/wait_order.h */
 	uint64_t wait_patience_ns;
 	/* most host memory for the swapped-out data (the arenas) of all tenants; 0: half of the machine's memory */
 	uint64_t swap_arena_bytes;

@@ -17,14 +17,14 @@
 
 #define MIB (UINT64_C(1) << 20)
 /*
- * After a restart, a process that waited repeats its request to the new daemon within this time
+ * After a restart of the daemon, a process that waited repeats its request to the new daemon within this time
  * (library/memory/reserve_wait.c).
  */
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /*
- * A grant grows in steps of this size, so that one request serves many allocations. While a step is more than half of the
- * card's free memory, the grant grows only by the requested bytes.
+ * A grant (the memory that a waiting tenant may hold) grows in steps of this size, so that one request serves many allocations.
+ * If a step would take more than half of the card's free memory, the grant grows only by the requested bytes.
  */
 #define GROWTH_STEP_BYTES (256 * MIB)
 

@@ -35,7 +35,7 @@ struct mps_record {
 /* Writes the path of a group's file. leaf: "", ".json", "/pipe" etc. */
 void mps_path(const struct node *node, const char *id, const char *leaf, char path[NODE_PATH_MAX]);
 
-/* Makes "<run dir>/mps", which other users' clients can enter but not list. */
+/* Makes "<run dir>/mps". Unless the daemon is private, other users' clients can enter this directory, but not list it. */
 int mps_make_root_dir(const struct node *node, struct error *err);
 
 /*

@@ -29,10 +29,10 @@ enum mps_fault {
 
 struct mps_group;
 
-/* Reports a fault to the members, in one line. `pid`: the process concerned. */
+/* A callback that reports a fault to the members, in one line. `pid`: the process concerned. */
 typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int pid,
 			    const char *what);
-/* Called when the group has ended for good. The callee frees it. */
+/* A callback: the group has ended for good. The callee frees the group. */
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {

@@ -14,7 +14,7 @@
 #include "daemon/space/group.h"
 #include "daemon/space/group_inside.h"
 
-/* Longest time from a control daemon's start until set_ready(). A faulty card takes long. */
+/* Longest time from a control daemon's start until set_ready(). It is long, because a faulty card starts slowly. */
 #define START_NS (60 * NSEC_PER_SEC)
 #define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command to the control daemon */
 /* How often the control daemon is asked whether it answers. */
@@ -327,8 +327,9 @@ static void watch_due(struct mps_group *g)
 }
 
 /*
- * Runs while the control daemon has not ended in time: kills it. Once END_NS has passed, reports instead that the killed
- * control daemon has not ended: to the members, or once in the log if there are none. mps_control_exited() handles a later end.
+ * The timer calls this if the control daemon still runs in state MPS_ENDING. Kills the control daemon until END_NS has passed.
+ * Then reports to the members that it has not exited or, if there are none, logs that once. mps_control_exited() handles a
+ * later exit.
  */
 static void end_due(struct mps_group *g)
 {

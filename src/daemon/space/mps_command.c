@@ -13,7 +13,7 @@
 struct mps_command {
 	struct loop *loop;
 	struct loop_source *source, *timer;
-	int fd; /* reads the tool's output */
+	int fd; /* reads the output of the tool (MPS_PROGRAM) */
 	pid_t pid;
 	mps_command_done done;
 	void *data;
@@ -21,7 +21,7 @@ struct mps_command {
 	char text[MPS_ANSWER_MAX];
 };
 
-/* Returns the tool's exit status. Does not wait long: the tool has closed its output, or is killed here. */
+/* Returns the exit status of the tool (MPS_PROGRAM). Does not wait long: the tool has closed its output, or is killed here. */
 static int reap(struct mps_command *c, bool is_killed)
 {
 	int status = 0;

@@ -12,8 +12,9 @@
 struct mps_command;
 
 /*
- * Called with the tool's output once the tool has ended or was killed. `status` is the tool's exit status or -ETIMEDOUT. The
- * struct mps_command is already freed: do not call mps_command_free() for it. The callee may start another command.
+ * A callback: called with the tool's output once the tool has ended or was killed. `status` is the tool's exit status or
+ * -ETIMEDOUT. The struct mps_command is already freed: do not call mps_command_free() for it. The callee may start another
+ * command.
  */
 typedef void (*mps_command_done)(void *data, int status, const char *text);
 

@@ -361,9 +361,9 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * Passes MPS's limits for a client to add(): the limit of GPU time, rounded to whole pairs of SMs (threads.h), and the quota.
- * The limits apply from a process's first context on. A process keeps the limits that it was started with, even if they are
- * raised later.
+ * Passes MPS's environment variables for a client to add(): pipe directory, limit of GPU time (rounded to whole pairs of SMs,
+ * threads.h), priority and quota. The limits apply from a process's first context on. A process keeps the limits that it was
+ * started with, even if they are raised later.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {

@@ -24,7 +24,7 @@ struct space_figures {
  */
 int space_open(struct node *node, struct error *err);
 void space_sweep(struct node *node);
-/* Call before the daemon ends: afterwards, the group of a removed tenant keeps running for the next daemon. */
+/* Call before the daemon ends. From then on, the removal of a tenant leaves its group running for the next daemon. */
 void space_keep_groups_running(struct node *node);
 void space_close(struct node *node);
 
@@ -50,14 +50,14 @@ void space_note_exited(struct tenant *tenant, int pid, unsigned slot);
 bool space_is_starting(const struct tenant *tenant);
 /* Checks whether a new process may start. Returns -EHOSTDOWN if MPS could not be started, -ENOSPC if the server is full. */
 int space_check_process(const struct tenant *tenant, struct error *err);
-/* Returns true if the processes are MPS clients, which cannot be moved off the card or frozen. */
+/* Returns true if the tenant's processes are MPS clients, which cannot be moved off the card or frozen. */
 bool space_is_client(const struct tenant *tenant);
 
 /* Calls add(data, name, value) for each environment variable that the tenant's processes need. */
 typedef int (*space_add)(void *data, const char *name, const char *value);
 int space_each_variable(const struct tenant *tenant, const char *pipe_dir, space_add add,
 			void *data);
-/* Gives the host's directory where the tenant's group listens. Returns false without a group. */
+/* Writes to `path` the host's directory with the sockets of the group's MPS server. Returns false without a group. */
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 
 /* Adds to the reply to `create` how the tenant shares, and its group's state and environment variables. */

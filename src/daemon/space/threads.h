@@ -2,7 +2,7 @@
  * Computes an MPS client's share of the SMs (the GPU's processors). MPS rounds a percentage down to whole pairs of SMs: of an
  * H200's 132, clients of 10, 15, 30 and 45 % get 12, 18, 38 and 58.
  *
- * A limit is rounded to the nearest pair, at least one. Rounded up, limits of 40 and 60 % would overlap (54 and 80 of 132),
+ * A limit is rounded to the nearest pair, at least one. If rounded up, limits of 40 and 60 % would overlap (54 and 80 of 132),
  * and kernels of two clients that share SMs wait for each other. Pure.
  */
 #pragma once

@@ -8,7 +8,7 @@
 #include "daemon/state/pod_stage.h"
 #include "daemon/state/tenant.h"
 
-/* Returns true for an init container (no sidecar), which does not run beside later containers of its pod. */
+/* Returns true for an init container (not a sidecar), which does not run beside later containers of its pod. */
 static bool is_init(const struct tenant *t)
 {
 	return strchr(t->terms.claim.key, '@') && pod_stage_of(t->terms.claim.key).is_init;
@@ -132,8 +132,8 @@ static void update_guarantees(struct node *node, const struct card *card)
 	size_t users = 0;
 	struct tenant *t;
 	/*
-	 * Reduce guarantees only if the sum exceeds 100 % even without what pods never need at one time (node_promised()). If
-	 * out of memory, reduce none.
+	 * Reduce guarantees only if their sum exceeds 100 %. For each pod, node_promised() adds only the most that the pod
+	 * needs at any one time. If out of memory, reduce none.
 	 */
 	if (sums && uids && node_promised(node, card, NULL).promised_cores_pct > 100) {
 		TAILQ_FOREACH(t, &node->tenants, link)
@@ -176,8 +176,8 @@ void node_update_unpromised_quotas(struct node *node, const struct card *card)
 }
 
 /*
- * node_update_unpromised_quotas() walks over all tenants for one card. So find the cards that need it first, with a single
- * walk.
+ * node_update_unpromised_quotas() walks over all tenants for each card. So first find, in one walk, the cards for which it must
+ * be called.
  */
 void node_update_all_unpromised_quotas(struct node *node)
 {

@@ -1,5 +1,5 @@
 /*
- * A promise is the memory and GPU time reserved for a tenant on a card. Sums the promises of a card. Main thread only.
+ * A promise is the memory and GPU time reserved for a tenant on a card. This module sums a card's promises. Main thread only.
  */
 #pragma once
 
@@ -11,7 +11,8 @@ struct tenant;
 
 /*
  * Sums the promises except those to `except` (may be NULL). For a pod's containers that never run at the same time
- * (pod_stage.h), counts the most that the pod needs at any one time. Sums of held memory are as the processes report it.
+ * (pod_stage.h), counts the most that the pod needs at any one time. Memory that tenants hold counts as their processes report
+ * it.
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);
@@ -27,7 +28,8 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
 /*
- * If the guarantees on a card exceed 100 %, reduces them by user (promise_user_most_pct()). Gives the results to the arbiters.
+ * If the guarantees on a card exceed 100 %, reduces them by user (promise_user_most_pct()). Gives the results to the cards'
+ * arbiters, the threads that grant GPU time.
  * Handler of the event tenants_changed (subsystem.h): until it runs, a new or changed tenant has its whole guarantee, and the
  * arbiters reduce the guarantees by tenant.
  */

@@ -17,8 +17,8 @@ void elastic_apply(struct tenant *tenant);
 bool elastic_is_on(const struct tenant *tenant);
 
 /*
- * Logs the tenant's limits that have changed by at least five percentage points since they were last logged. Call about once a
- * second.
+ * Logs each limit that, since it was last logged, changed by five percentage points or more, or returned to the tenant's own
+ * limit. Call about once a second.
  */
 void elastic_log(struct tenant *tenant);
 

@@ -66,7 +66,10 @@ static void raise_to(struct stage_amount *most, const struct stage_amount *a)
 		most->cores_pct = a->cores_pct;
 }
 
-/* Returns what the pod needs: the maximum over its stages or, if `beside` is given, over the stages in which `beside` runs. */
+/*
+ * Returns what the pod needs: the maximum over its stages (pod_stage.h) or, if `beside` is given, over the stages in which
+ * `beside` runs.
+ */
 static struct stage_amount needed(const struct stage_item *items, size_t count,
 				  const struct pod_stage *pod, const struct pod_stage *beside)
 {

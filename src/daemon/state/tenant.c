@@ -151,7 +151,10 @@ static int make_leases(struct tenant *tenant, struct error *err)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 	}
-	/* Negative: the tenant is no gang, or there are too many gangs. Then its turns on its cards are not aligned. */
+	/*
+	 * Align the turns of a tenant with several cards (a gang). Negative: its turns are not aligned, because it has one
+	 * card, there are too many gangs, or the node aligns none.
+	 */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
 			       ? gangs_add(tenant->node->gangs)
 			       : -1;
@@ -206,7 +209,10 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	return 0;
 }
 
-/* Makes no new arena: the processes keep the previous daemon's arena and its contents. So new processes are not swappable. */
+/*
+ * Makes no new arena (host memory for swapping): the processes keep the previous daemon's arena. So memory of processes that
+ * join later cannot be swapped.
+ */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err)
 {
@@ -245,7 +251,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	if (!tenant)
 		return NULL;
 	notify_tenant_removed(tenant->node, tenant);
-	/* A tenant that was not made completely may lack lessees (NULL), which lessee_remove() allows. */
+	/* If the tenant was not made completely, a lessee may be NULL, which lessee_remove() allows. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)

@@ -81,8 +81,9 @@ struct tenant_device {
 	uint64_t published_ns;       /* charged time already added to the card's published use */
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
-	struct census_over over;     /* censuses in a row that show more than the quota */
-	struct time_account unpaid;  /* GPU time used beyond the charge */
+	/* how many censuses (readings of NVML) in a row have shown more memory than the quota */
+	struct census_over over;
+	struct time_account unpaid; /* GPU time used beyond the charge */
 };
 
 /* A process of the previous daemon that has not moved to this daemon yet. */
@@ -105,7 +106,10 @@ struct process {
 	uint64_t start_time;
 	int pidfd;
 	struct loop_source *source;
-	/* For each device, the data that census_compare.c keeps. */
+	/*
+	 * Data of census_compare.c for each device. A census is a reading of NVML. The ledger is the memory that the processes
+	 * report in their slots.
+	 */
 	struct process_census {
 		/* the process slot's values when the census in progress was requested */
 		uint64_t used_before, fresh_before, swapped_before;
@@ -113,13 +117,13 @@ struct process {
 		/* the process's memory at the last census, as NVML reports it; 0: not listed */
 		uint64_t nvml_before;
 		uint64_t beyond_before; /* by how much nvml_before exceeded the ledger */
-		/* memory that no call allocated, but two censuses showed: census_compare.c */
+		/* memory that no allocation call explains, but two censuses showed: census_compare.c */
 		uint64_t unnamed;
 		/* the part of `unnamed` that the library had already reported */
 		uint64_t measured;
 		/*
-		 * Numbers of censuses in a row: `over`, in which NVML shows more than the ledger; `settled`, in which NVML's
-		 * figure is steady, so the context's size can be learned from it.
+		 * `over` counts the censuses in a row in which NVML shows more than the ledger. `settled` counts those in which
+		 * NVML's figure is steady, so that the context's size can be learned from it.
 		 */
 		struct census_over over, settled;
 	} census[REGION_MAX_DEVICES];
@@ -142,7 +146,7 @@ struct tenant {
 	double share_scale;
 	bool is_away;    /* some memory is off the card, so the tenant gets no lease */
 	bool wants_room; /* an allocation of this swappable tenant waits for room on the card */
-	/* at the last poll, the card had no room for the tenant's swapped memory (swap_turns.c) */
+	/* when swap_turns.c last checked, the card had no room for the tenant's swapped memory */
 	bool was_short;
 	/* helper that checkpoints the tenant; NULL: never requested */
 	struct checkpoint *checkpoint;
@@ -174,7 +178,7 @@ struct tenant {
 	char container_id[CONTAINER_ID_MAX];
 	int command_pid; /* descendants of this process belong to the tenant; 0: none */
 	uint64_t command_start;
-	/* reports the end of a command that started before this daemon */
+	/* reports the end of command_pid; NULL unless this command started before this daemon */
 	struct loop_source *command_source;
 	int command_pidfd; /* valid while command_source is not NULL */
 	bool grace;        /* adopted: may lack holders and processes until grace_end_ns */
@@ -215,7 +219,7 @@ int on_full_parse(const char *text, enum on_full *ret);
  */
 int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 	       struct error *err);
-/* Like tenant_new(), for a tenant whose files exist. After a failure they stay as they are. */
+/* Like tenant_new(), for a tenant whose files exist. After a failure, the files stay as they are. */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err);
 /*
@@ -223,7 +227,10 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
  * returns NULL.
  */
 struct tenant *tenant_free(struct tenant *tenant);
-/* Frees the tenant and deletes its files. No process may live. `why` is logged; NULL if the tenant could not be made. */
+/*
+ * Frees the tenant and deletes its files. No process of the tenant may live. `why` is logged; it is NULL if the tenant could
+ * not be made.
+ */
 void tenant_remove(struct tenant *tenant, const char *why);
 /* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);

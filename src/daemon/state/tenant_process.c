@@ -93,7 +93,7 @@ static void add_totals(struct tenant_usage *usage, const struct region_slot_devi
 	usage->waited_ns = add_bounded(usage->waited_ns, load(d->waited_ns), WAITED_MAX_NS);
 }
 
-/* Sums the slots. *ret_mix is a hash of all figures, which shows a change even if the sum stays the same. */
+/* Sums the slots. *ret_mix is a hash of the processes' memory, which shows a change even if the sum stays the same. */
 static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, uint64_t *ret_mix)
 {
 	struct tenant_usage usage = { .denied = tenant->device[device].denied,

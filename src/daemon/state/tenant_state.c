@@ -103,7 +103,7 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
-	/* Saved only if no other client holds the tenant: then the tenant ends with the command. */
+	/* Save the command only if no other client holds the tenant: only then does the tenant end with its command. */
 	if (tenant->command_pid && tenant->holders <= 1)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
@@ -138,7 +138,8 @@ void tenant_state_save_or_retry(struct tenant *tenant, bool sync, const char *ri
 	if (tenant_state_save(tenant, sync, &err) >= 0)
 		return;
 	log_error("%s (%s; trying again)", err.text, risk);
-	tenant->save_failed = true; /* further failures are not logged */
+	/* tenant_state_save_due() tries again, and logs no further failure. */
+	tenant->save_failed = true;
 	tenant_save_soon(tenant);
 }
 

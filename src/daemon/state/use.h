@@ -25,7 +25,7 @@ void use_end(struct tenant *tenant);
 /* Sets the use of an adopted tenant. */
 void use_restore(struct tenant *tenant, double use_ns);
 
-/* Returns the use of present and past tenants, for the file of use (use_state.h). NULL if out of memory. */
+/* Returns the use of present and past tenants, for use.json (use_state.h). NULL if out of memory. */
 json_t *use_to_json(struct node *node);
 /*
  * Restores past uses from a list that use_to_json() made passed_ns ago. Call before there are tenants. Returns -EINVAL, and

@@ -26,7 +26,7 @@ static void set_hierarchy(struct cgroups_hierarchy *h, const char *mount, const 
 	procfs_unescape(h->root);
 }
 
-/* A line of mountinfo (proc(5)): "id parent major:minor root mount options [tags] - type source super-options". */
+/* Parses a line of mountinfo (proc(5)): "id parent major:minor root mount options [tags] - type source super-options". */
 static void parse_mount(char *line, struct cgroups *c)
 {
 	char *type, *root, *mount, *super, *save = NULL;

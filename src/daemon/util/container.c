@@ -17,7 +17,7 @@ enum id_kind {
 /* One form of the path of a container's cgroup. A part of a path is the text between two slashes. */
 struct pattern {
 	const char *engine;
-	/* beginning of the part before the id's part; for ID_NAME, that part's whole text; NULL: any */
+	/* text with which the part before the id's part begins (for ID_NAME: its whole text); NULL: any */
 	const char *parent;
 	bool is_inside; /* `before`, the text before the id, may stand anywhere in the part */
 	const char *before, *after;
@@ -93,7 +93,7 @@ static bool fits(const struct pattern *p, const char *parent, size_t parent_leng
 	size_t before = strlen(p->before), after = strlen(p->after);
 	if (p->parent) {
 		size_t n = strlen(p->parent);
-		/* `p->parent` of ID_NAME is a namespace of containerd, so must equal the whole parent part. */
+		/* For ID_NAME, `p->parent` is a namespace of containerd, and must equal the whole parent part. */
 		bool is_all = p->id == ID_NAME;
 		if (parent_length < n || memcmp(parent, p->parent, n) != 0 ||
 		    (is_all && parent_length != n))

@@ -155,8 +155,8 @@ static int open_shared_file(int dir, const char *name)
 }
 
 /*
- * Waits, because the kernel closes a killed daemon's descriptors one after the other: its run directory may be unlocked while
- * its cards are still locked.
+ * Tries until end_ns, because the kernel closes a killed daemon's descriptors one after the other: its run directory may be
+ * unlocked while its cards are still locked.
  */
 static int try_lock_until(int fd, uint64_t end_ns)
 {

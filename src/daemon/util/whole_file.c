@@ -63,7 +63,7 @@ static int read_all(int fd, char *text, size_t size, size_t *ret_size)
 int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size)
 {
 	struct stat st;
-	/* O_NONBLOCK: opening a FIFO would block. */
+	/* O_NONBLOCK, because opening a FIFO would otherwise block. */
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;

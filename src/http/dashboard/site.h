@@ -60,8 +60,9 @@ void site_answer_no_memory(struct server_answer *ret);
 /* Answers with JSON text from malloc(), which the server then owns; with an error if `text` is NULL (out of memory). */
 void site_answer_own(char *text, struct server_answer *ret);
 /*
- * For a route of server-sent events: returns false for a HEAD request, which begins no stream; *ret is then the whole answer.
+ * Call first in a route of server-sent events. Returns false for a HEAD request, which begins no stream: *ret is then the whole
+ * answer.
  */
 bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
-/* Answers with a stream of server-sent events, or with an error if `added` is negative (too many streams). */
+/* Answers with a stream of server-sent events, or with an error if `added` is negative: the program has too many streams. */
 void site_answer_stream(int added, struct server_answer *ret);

@@ -65,7 +65,7 @@ int access_read_file(const char *path, char **ret, struct error *err)
 /* ---- kubeconfig ---- */
 
 struct reader {
-	const char *path; /* path of the kubeconfig; other file names are relative to it */
+	const char *path; /* of the kubeconfig; other file names are relative to its directory */
 	struct error *err;
 };
 

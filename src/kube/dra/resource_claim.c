@@ -27,8 +27,8 @@ static bool is_ours(const json_t *object)
 /* ---- capacity ---- */
 
 /*
- * Returns the amount of a capacity that the result consumes, or NULL. The capacity's name may be written with or without the
- * driver's domain.
+ * Returns how much of a capacity the allocation `result` consumes, or NULL. The capacity's name may be written with or without
+ * the driver's domain.
  */
 static const json_t *capacity(const json_t *result, const char *name)
 {

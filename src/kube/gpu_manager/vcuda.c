@@ -46,7 +46,7 @@ static int read_number(const struct kube_pod *pod, const char *name, unsigned mo
 	return 0;
 }
 
-/* Reads the limit. As in gpu-manager, a limit above a whole GPU counts as a whole GPU. */
+/* Reads the limit of GPU time. As in gpu-manager, a limit above a whole GPU counts as a whole GPU. */
 static int read_limit(const struct kube_pod *pod, struct vcuda_request *request, struct error *err)
 {
 	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &request->limit_pct, err);

@@ -9,7 +9,7 @@
 
 #define IDS_TEXT_MAX 160
 
-/* Writes the ids for an error text: "GPU-a-3, GPU-b-1", cut off if too long. */
+/* Writes the kubelet's device ids for an error text: "GPU-a-3, GPU-b-1", cut off if too long. */
 static const char *ids_text(const struct choice_query *q, char text[IDS_TEXT_MAX])
 {
 	size_t at = 0;
@@ -146,7 +146,7 @@ static int find_pod(const struct choice_query *q, const struct kube_pod **ret, s
 	return check_time(q, *ret, err);
 }
 
-/* Whether `id` belongs to the GPU: "<UUID>-<n>". */
+/* Whether the kubelet's device id `id`, "<UUID>-<n>", is of the GPU with UUID `card`. */
 static bool is_id_of(const char *id, const char *card)
 {
 	size_t length = strlen(card);

@@ -17,6 +17,6 @@ enum handshake {
 	HANDSHAKE_DELETED,    /* needs an answer */
 };
 
-/* Parses the annotation's value; NULL: none. Unknown text means HANDSHAKE_NONE. */
+/* Parses the annotation's value. Returns HANDSHAKE_NONE for NULL (no annotation), and for unknown text. */
 enum handshake handshake_parse(const char *text);
 void handshake_answer(int64_t now_s, char text[HANDSHAKE_MAX]);

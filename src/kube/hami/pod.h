@@ -54,10 +54,13 @@ size_t pod_find_container(const struct kube_pod *pod, const char *name);
 const json_t *pod_container(const struct kube_pod *pod, size_t container);
 /* Whether the container is an init container that runs beside all later containers. */
 bool pod_is_sidecar(const struct kube_pod *pod, size_t container);
-/* Returns a container's limit of a resource, or NULL. `container` is an index. */
+/* Returns a container's limit of a resource, or NULL if it has none. `container` is an index in pod->container. */
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource);
 
-/* Reads the bind time, in seconds since 1970. Returns -ENODATA if there is none, or -EINVAL; the error then says why. */
+/*
+ * Reads the bind time, in seconds since 1970. Returns -ENODATA if there is none, -EINVAL or -ERANGE if it is invalid. The error
+ * says why.
+ */
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err);
 
 /* Returns the node that the pod is bound to, else the node that the scheduler chose; "" if there is neither. */

@@ -19,9 +19,8 @@ struct kube_scores {
 /* Makes a table of zeros for `count` GPUs, whose ids are "" at first. Returns 0 or -ENOMEM. */
 int scores_new(size_t count, struct kube_scores *ret);
 /*
- * Parses the annotation's value. A missing pair scores 0. Returns -EINVAL if a scored GPU has no
- * entry, a GPU has two entries, or a score is not a number (the error says which), or -ENOMEM. Free
- * with scores_free().
+ * Parses the annotation's value. A missing pair scores 0. Returns -EINVAL if the text is invalid (the error says why), for
+ * example if a GPU has two entries, or a scored GPU has none; or -ENOMEM. Free with scores_free().
  */
 int scores_parse(const char *text, struct kube_scores *ret, struct error *err);
 /* Returns the annotation's value, which the caller frees; NULL if out of memory. */

@@ -10,7 +10,7 @@
 #include "base/parse.h"
 #include "kube/util/sanitize.h"
 
-#define SHARES_MAX 4096 /* most shares of a pod, and most containers; a longer text is invalid */
+#define SHARES_MAX 4096 /* a text with more shares, or more containers, is invalid */
 #define BORROWED_MOST_PCT 100
 #define SHARE_TEXT_MAX (KUBE_ID_MAX + SHARE_KIND_MAX + 48)
 

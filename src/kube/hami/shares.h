@@ -25,8 +25,8 @@ struct kube_share {
 	uint64_t memory_mib;
 	unsigned cores_pct;
 	/*
-	 * Percent of the GPU's time that the container may use while other tenants leave the GPU idle; cores_pct is then 0.
-	 * Comes from KUBE_BORROWED, not from the share's text.
+	 * Percent of the GPU's time that the container may use while other tenants leave the GPU idle; 0 if cores_pct is not 0.
+	 * Comes from another annotation (KUBE_BORROWED), not from the share's text.
 	 */
 	unsigned borrowed_pct;
 };
@@ -43,8 +43,9 @@ struct kube_shares {
  */
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
 /*
- * Like shares_parse(), for a pod with this many containers, of which `init` are init containers. HAMi up to 2.8 leaves the init
- * containers out. A text for exactly the other containers is read as if init containers without shares came first.
+ * Like shares_parse(), for a pod with this many containers, of which the first `init` are init containers. HAMi up to 2.8
+ * leaves init containers out of the text. So if the text has exactly as many containers as the pod has without init containers,
+ * those are meant, and the init containers have no shares.
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
@@ -64,7 +65,7 @@ bool shares_have_borrowed(const struct kube_shares *shares);
  */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
-/* Returns the first of a container's shares, and sets *ret_count to the number of its shares. */
+/* Returns a container's first share, and sets *ret_count to how many shares the container has. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
 void shares_erase(struct kube_shares *shares, size_t container);

@@ -31,7 +31,7 @@ struct kube_live {
 	double cores_pct[LIVE_VALUES_MAX]; /* 0 means no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
 	const char *on_full; /* string of the pod; NULL if not given */
-	/* for processes that start after the change; strings of the pod, or NULL */
+	/* apply only to processes that start after the annotation was written; strings of the pod, or NULL if not given */
 	const char *sharing, *group;
 	bool has_priority;
 	int priority; /* -100 to 100 */

@@ -10,12 +10,12 @@
 #define BACKOFF_MAX_S 8
 
 struct backoff {
-	/* failures in a row, counted no further once the wait is BACKOFF_MAX_S; the caller sets it to 0 after a success */
+	/* failures in a row; no longer incremented once the wait is BACKOFF_MAX_S; the caller sets it to 0 after a success */
 	unsigned failures;
 };
 
 /*
  * Counts a failure, and returns the time until the next try: a random time between half of the backoff and all of it, but at
- * least at_least_ns (the server's wish; 0 if none). `random` is any 32 random bits.
+ * least at_least_ns (the time that the server asked for; 0 if it asked for none). `random` is any 32 random bits.
  */
 uint64_t backoff_next_ns(struct backoff *backoff, uint32_t random, uint64_t at_least_ns);

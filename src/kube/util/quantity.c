@@ -9,7 +9,7 @@
 
 #include "kube/util/sanitize.h"
 
-#define DIGITS_MAX 18 /* digits that always fit 64 bits */
+#define DIGITS_MAX 18 /* a number with this many digits always fits 64 bits */
 #define EXPONENT_MAX 40
 
 /* A decimal number: digits / 10^behind. `behind` is negative if zeros were cut off (1000: digits 1, behind -3). */
@@ -83,7 +83,7 @@ static int parse_digits(const char **text, struct number *ret)
 	}
 	if (!seen)
 		return -EINVAL;
-	/* Trailing zeros are not in `digits`; each of them lowers `behind` by one. */
+	/* Trailing zeros are not in `digits`; each of them lowers `behind` by one. For the number 0, `behind` becomes 0. */
 	number.behind -= number.digits ? zeros : number.behind;
 	*text = at;
 	*ret = number;

@@ -31,7 +31,7 @@ static int complain(const struct reader *r, const char *what)
 
 /* ---- lines ---- */
 
-/* Whether `c`, within quotes, escapes the next character. */
+/* Whether the character at `c`, in a text quoted by `quote`, escapes the next character. */
 static bool is_escape(char quote, const char *c)
 {
 	return (quote == '"' && *c == '\\' && c[1]) ||
@@ -82,7 +82,7 @@ static int split(struct reader *r, char *text)
 
 /* ---- scalars ---- */
 
-/* Removes the quotes in place. Returns false unless the closing quote ends the text. */
+/* Removes the quotes in place. Returns false if the text does not end with the closing quote, or an escape is unknown. */
 static bool unquote(char *text)
 {
 	char quote = *text, *to = text;
@@ -129,8 +129,8 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 /* ---- blocks ---- */
 
 /*
- * Reads the value after "key:" or "-". The value is on the same line, or is the block below it, or is missing (null). With
- * may_be_beside, a sequence below a key may be indented like the key.
+ * Reads the value after "key:" or "-". The value is on the same line, or is the block below it, or is missing (null). If
+ * may_be_beside is true, a sequence in the lines below may be indented like the key.
  */
 static int read_value(struct reader *r, char *text, size_t indent, bool may_be_beside,
 		      unsigned depth, json_t **ret)

@@ -136,7 +136,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 {
 	WITH_MEMORY_HELD();
 	if (!array || !desc || charge_index() < 0)
-		return create(array, desc); /* the driver refuses this call */
+		return create(array, desc); /* nothing to charge, or an invalid call */
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
 		.Height = desc->Height,

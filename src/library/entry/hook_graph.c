@@ -21,8 +21,8 @@
 #include "library/sys/locks.h"
 
 /*
- * Bit i is set once an executable graph with memory on device index i was made. While no bit is set, a launch only loads this
- * word.
+ * Bit i is set once the program has made an executable graph that allocates memory on device index i. While no bit is set, the
+ * hook of a graph launch only loads this word.
  */
 static _Atomic uint32_t graph_devices;
 static struct {
@@ -41,7 +41,10 @@ struct need {
 	for (uint32_t i##_left = (devices), i = 0; \
 	     i##_left && (i = (uint32_t)__builtin_ctz(i##_left), true); i##_left &= i##_left - 1)
 
-/* Updates the charge of the device's graph memory (reserved_update_charge()). The caller holds locks.graph. */
+/*
+ * Charges what the driver has now reserved for graphs on the device. Gives back reserved_for_it, the bytes of quota that were
+ * reserved for a launch (reserved_update_charge()). The caller holds locks.graph.
+ */
 static void update_charge(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
@@ -252,7 +255,10 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* The daemon answers at once, because the tenant already holds GPU memory: at least this process's context. */
+	/*
+	 * This thread holds locks.graph, but the wait is short: the daemon answers a tenant that already holds GPU memory at
+	 * once. The tenant holds at least this process's context.
+	 */
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;
@@ -272,8 +278,8 @@ static void find_need(CUgraphExec exec, struct need *ret)
 }
 
 /*
- * Call after a launch for which begin_launch() returned true: replaces the quota that begin_launch() reserved by a charge for
- * the bytes that the driver has reserved by now. Releases locks.graph.
+ * Replaces the quota that begin_launch() reserved by a charge for the bytes that the driver has reserved by now. Releases
+ * locks.graph. Does nothing if begin_launch() reserved nothing.
  */
 static void end_launch(const struct need *need)
 {

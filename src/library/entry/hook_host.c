@@ -9,8 +9,8 @@
 #define HOST_PAGE 4096ULL
 
 /*
- * Returns what to charge for page-locked memory. The memory is recorded like device memory: its addresses are unique, and it
- * ends with its context.
+ * Returns what to charge for page-locked memory. Its record has the same kind as that of device memory: their addresses always
+ * differ, and both end with their context.
  */
 static struct holding charge_of(uint64_t bytes)
 {

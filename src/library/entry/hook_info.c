@@ -1,4 +1,4 @@
-/* Hooks of calls that ask for a GPU's memory. They report the tenant's quota as the size of the GPU. */
+/* Hooks of calls that query how much memory a GPU has. They report the tenant's quota as the size of the GPU's memory. */
 #include "library/entry/hooks.h"
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"
@@ -28,8 +28,8 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	if (*total_bytes > quota)
 		*total_bytes = quota;
 	/*
-	 * In a swappable process, all of the tenant's unused quota counts as free: other tenants' memory leaves the GPU to make
-	 * room.
+	 * If the tenant's memory can be moved off the GPU (swap), all of its unused quota counts as free: the daemon then makes
+	 * room by moving other tenants' memory off the GPU.
 	 */
 	if (*free_bytes > left || swap_is_on())
 		*free_bytes = left;

@@ -81,8 +81,8 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 }
 
 /*
- * Records memory that this process opened. Returns false if no process of the tenant is charged for the memory yet, and the
- * memory exceeds the quota.
+ * Records memory that this process opened. Returns false if the memory is charged to no process of the tenant and exceeds the
+ * quota, or if host memory ran out.
  */
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {

@@ -11,7 +11,10 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/* The library itself frees a backing (swap_backing.h), because cuMemFree rejects memory of the virtual memory API. */
+/*
+ * Frees `ptr`. Memory that can be moved off the GPU (a backing, swap_backing.h) comes from the virtual memory API. cuMemFree
+ * rejects such memory, so the library frees it itself.
+ */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -105,8 +108,8 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 }
 
 /*
- * Rows are padded to multiples of PITCH, as on every known GPU. For invalid parameters, returns CUDA_ERROR_NOT_SUPPORTED, so
- * that the caller makes the driver's call, which returns the error.
+ * Allocates rows in memory that can be moved off the GPU. Pads them to multiples of PITCH, as every known GPU does. For invalid
+ * parameters, returns CUDA_ERROR_NOT_SUPPORTED. Then the caller makes the driver's call, which returns the right error.
  */
 static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 				    size_t height, unsigned int element_bytes)
@@ -218,7 +221,7 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 	return likely(chunk) ? give_back_suballoc(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
-/* Freeing memory of a pool gives no charge back, because the charge is for the bytes that the pool reserves. */
+/* For memory of a pool, gives no charge back: the charge is for all bytes that the pool reserves (hook_pool.h). */
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {

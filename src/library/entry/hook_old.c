@@ -10,7 +10,7 @@
 #include "library/memory/holding.h"
 #include "library/memory/swap_hold.h"
 
-/* ---- memory: the driver's old functions in the form that the newer hooks call ---- */
+/* ---- memory; *_wide() and *_narrow() give the driver's old functions the types of the newer ones ---- */
 
 static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 {
@@ -21,7 +21,7 @@ static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* Writes zeros also if the library refuses the call, because the driver (580) writes zeros if a call fails. */
+/* If the call fails, sets *ptr to 0, as the driver (580) does. */
 CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
 			   unsigned int bytes)
 {

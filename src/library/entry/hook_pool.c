@@ -29,7 +29,7 @@ struct known_pool {
 	uint64_t key;     /* identifies the pool in other processes; 0 if not shared */
 	uint64_t imports; /* bytes that this process has imported from the pool */
 	bool is_made;     /* the program created the pool, and may destroy it */
-	/* a pool of another process, which is charged for it; the driver does not state this pool's sizes */
+	/* imported from another process, which is charged for the pool; the driver does not state an imported pool's sizes */
 	bool is_imported;
 	/* destroyed by the program, but kept until everything allocated from the pool is freed */
 	bool is_destroy_deferred;
@@ -48,9 +48,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Updates the charge of a pool (reserved_update_charge()). Callers hold locks.pool, here and for reserve_growth() and all
- * functions down to trim_locked(). The reserved bytes before and after a driver call show what the call took, so two such calls
- * must not overlap.
+ * Charges what the driver has now reserved for the pool. Gives back reserved_for_it, the quota that was reserved for a call
+ * (reserved_update_charge()). The caller holds locks.pool: the reserved bytes before and after a driver call show what the call
+ * took, so two calls must not overlap. Callers of reserve_growth(), and of all functions down to trim_locked(), hold it too.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -178,8 +178,8 @@ static uint64_t max_growth(size_t bytes)
 }
 
 /*
- * Reserves quota for the largest growth that the call may cause, even if the pool seems to have room. The room may be
- * fragmented, or returned to the GPU meanwhile.
+ * Reserves quota for the largest growth that an allocation may cause, even if the pool seems to have room. That room may be
+ * fragmented, or the driver may return it to the GPU meanwhile.
  */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
@@ -188,7 +188,10 @@ static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool cou
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/* The daemon answers at once, because the tenant already holds GPU memory: at least this process's context. */
+	/*
+	 * This thread holds locks.pool, but the wait is short: the daemon answers a tenant that already holds GPU memory at
+	 * once. The tenant holds at least this process's context.
+	 */
 	while (reserve_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;
@@ -217,7 +220,7 @@ static bool has_spare(const struct known_pool *p, size_t bytes)
 	return used <= reserved && bytes <= reserved - used;
 }
 
-/* Sets *ret_result to the driver's result. Returns false if the pool's growth exceeds the quota, or `pools` is full. */
+/* Sets *ret_result to what the hook returns. Returns false if the pool's growth exceeds the quota, or `pools` is full. */
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
 {
@@ -231,7 +234,10 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 						     : call(r, ptr, bytes);
 		return true;
 	}
-	/* alloc_async() may still allocate after a default pool has failed, so that failure does not count as a refusal. */
+	/*
+	 * If the program named no pool (alloc_from is NULL), alloc_async() tries cuMemAlloc next. So a failure here is not
+	 * counted as a denial then.
+	 */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
 	/* The GPU's free memory may be kept for another tenant. Even then, the pool can use memory that it already reserved. */

@@ -1,6 +1,6 @@
 /*
  * Memory pools are charged by the bytes that they reserve on the GPU, not by the bytes that the program requests. The driver
- * grows a pool in steps of 32 MiB, and returns memory in synchronizing calls.
+ * grows a pool in steps of 32 MiB. It returns unused memory of a pool to the GPU when the program waits for GPU work.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 /* Trims the pools of device `index`, and updates their charge. */
 void hook_pool_trim(int index);
 
-/* Updates the charge of every pool, at most 50 times a second. For the helper thread. */
+/* Updates the charge of every pool, at most 50 times a second. Called by the helper thread (helper.h). */
 void hook_pool_refresh(uint64_t now_ns);
 
 /*

@@ -44,7 +44,7 @@ uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 	return ptrmap_find(kind, key, &h) ? h.related : 0;
 }
 
-/* If the record of the handle cannot be stored, the memory stays charged. */
+/* If there is no memory for the handle's record, the new reference is never removed, and so the memory stays charged. */
 void vmm_add_handle(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
@@ -111,8 +111,8 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	CUresult result = create(handle, bytes, prop, flags);
 	swap_room_check_result(result, h.device, bytes);
 	/*
-	 * Another thread may be releasing a handle with the same value. hook_mem_release() removes the record of that handle
-	 * before it gives up locks.vmm.
+	 * Another thread may just have released a handle with the same value. Its hook_mem_release() removes the old handle's
+	 * record before it gives up locks.vmm. So record the new handle only under that lock.
 	 */
 	WITH_LOCK(&locks.vmm);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))

@@ -15,8 +15,8 @@
 #include "library/sys/locks.h"
 
 /*
- * Tags exported memory so that importers recognize it. Does nothing for memory of another tenant, or memory that this process
- * imported. Each importing process finds out itself whether it is charged.
+ * Tags exported memory so that importers recognize it. Does nothing for memory that this process has imported, or of which it
+ * has no record. Each importing process finds out itself whether it is charged.
  */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
 {
@@ -64,8 +64,8 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 }
 
 /*
- * Returns the key by which processes recognize the memory. The size is known only from a descriptor's tag (*ret_is_sized).
- * Memory of unknown size is charged when it is mapped.
+ * Returns the key by which processes recognize the memory, and its size in pages. Only a descriptor's tag tells the size: if
+ * there is one, sets *ret_is_sized to true. Memory of unknown size is charged when it is mapped.
  */
 static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, bool *ret_is_sized)
 {

@@ -5,8 +5,8 @@
 #include "library/sys/locks.h"
 
 /*
- * The largest number of captures that are remembered with their stream. If the stream of a further capture is destroyed, the
- * capture's end is not noticed.
+ * The library remembers the streams of at most this many captures. If there are more, it does not notice when one of the others
+ * ends because its stream is destroyed.
  */
 #define ORIGINS 64
 

@@ -8,8 +8,8 @@
 #include "abi/cuda_abi.h"
 
 /*
- * Call before and after the driver call that begins a capture, in a function with WITH_MEMORY_STILL(): a move that has begun
- * would not see the capture. captures_began() returns `result`.
+ * Call before and after the driver call that begins a capture. Use WITH_MEMORY_STILL() (swap_hold.h) in the calling function:
+ * if memory were already being moved off the GPU, that move would not see the capture. captures_began() returns `result`.
  */
 void captures_begin(void);
 CUresult captures_began(CUstream stream, CUresult result);

@@ -28,8 +28,8 @@
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
 /*
- * Two units of work may be in flight, because otherwise the GPU would idle between long kernels. But no second unit starts
- * while work of long_work_ns is in flight, because that second unit would run past the end of the lease.
+ * Even beyond the depth, a second unit of work may pass while one is in flight. Otherwise the GPU would idle between long
+ * kernels. But no second unit passes while long_work_ns or more is in flight, because it would run past the end of the lease.
  */
 #define ITEMS_MIN 2
 
@@ -59,8 +59,9 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		     const struct inflight_device *f)
 {
 	/*
-	 * Under LEASE_PACED, tokens limit the work. But tenants that run at the same time share one lease, and must finish
-	 * their work soon after that lease ends. So depth_ns bounds their work too.
+	 * Under LEASE_PACED, tokens limit the work, so the bound is that of LEASE_FREE. But tenants that run at the same time
+	 * (pace_most_x100() is not 0) share one lease, and must finish their work soon after that lease ends. So depth_ns
+	 * bounds their work.
 	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
@@ -98,8 +99,8 @@ static enum lease_state process_lease_state(uint32_t word, const struct region_c
 }
 
 /*
- * A thread's wait for the process's own work. The waiting time starts again at 0 when any work ends, but not when the lease
- * ends: leases may be shorter than the patience, so the wait might never end.
+ * A thread's wait for the process's own work. The waiting time starts again at 0 when any work ends. It does not start again
+ * when the lease ends: a lease may be shorter than the patience, and then the thread would never give up.
  */
 struct depth_wait {
 	bool has_begun;
@@ -250,7 +251,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	}
 }
 
-/* The common case of may_pass(); reads few cache lines. */
+/* True in the most common case in which may_pass() is true: in free run, with room for more work. Reads few cache lines. */
 static inline bool is_free(const struct region_control_device *c, const struct inflight_device *f)
 {
 	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
@@ -259,8 +260,9 @@ static inline bool is_free(const struct region_control_device *c, const struct i
 }
 
 /*
- * Enters the hold (swap_hold.h). If the hold is closed, waits a short time and returns false; then the work must pass the gate
- * again. If the GPU has no room for the memory (SWAP_NO_ROOM), sets pass->is_refused and returns true.
+ * Enters the hold, inside which the process's memory stays on the GPU (swap_hold.h). If the hold is closed, waits a short time
+ * and returns false; then the work must pass the gate again. If the GPU has no room for the memory (SWAP_NO_ROOM), sets
+ * pass->is_refused and returns true.
  */
 static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const struct work *work)
 {
@@ -278,7 +280,10 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 	return false;
 }
 
-/* Returns false if the work must pass the gate again (enter_hold()). */
+/*
+ * Does what only some processes need (enum process_detour): enters the hold, and begins a trace record. Returns false if the
+ * work must pass the gate again (enter_hold()).
+ */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
 	if (swap_is_on() && !enter_hold(pass, work))

@@ -5,9 +5,9 @@
  *     gate_enter(&pass, &work);  result = real call;  gate_leave(&pass, &work, result);
  *
  * Memory order: under a lease, a thread first increments `launching` in its slot and then reads the lease word; the daemon
- * first writes LEASE_CLOSING and then reads `launching`. So the daemon misses no launch. Free run skips this, which would be
- * half of the gate's cost. A launch that passes just after the end of free run shows as `busy`, and the daemon waits for its
- * end.
+ * first writes LEASE_CLOSING and then reads `launching`. So the daemon misses no launch. In free run a thread does neither,
+ * because that would be half of the gate's cost. A launch that passes just after the end of free run sets `busy` in the slot,
+ * and the daemon waits until that work has ended.
  *
  * What a launch may wait for, and what ends the wait:
  *
@@ -24,7 +24,7 @@
  * So these are slowed, but never hang: a stream that waits for its own thread, a host function that needs a lock held here, and
  * ranks that spin for each other.
  *
- * Thread safe. A process without a tenant pays for one load.
+ * Thread safe. In a process without a tenant, the gate costs one load.
  */
 #pragma once
 
@@ -35,12 +35,12 @@
 
 struct gate_pass {
 	struct region_slot_device *device; /* NULL if the work is not gated */
-	/* the record of the work's stream; NULL if nothing stays in flight, or the stream has no record */
+	/* the record of the work's stream; NULL if the work is done when the call returns, or the stream has no record */
 	struct inflight_stream *stream;
 	int index;      /* device index */
 	bool is_leased; /* the work's length is predicted, and sometimes measured */
-	bool pays;      /* pays tokens by its length (pace.h) */
-	bool is_paced;  /* runs at the same time as other tenants' work */
+	bool pays;      /* the tenant pays tokens for the work, by its length (pace.h) */
+	bool is_paced;  /* the work passed under LEASE_PACED: other tenants' work may run too */
 	/* The driver must not be called: return CUDA_ERROR_OUT_OF_MEMORY, and call gate_leave() as always. */
 	bool is_refused;
 	bool is_counted_launching; /* `launching` in the slot counts this launch */

@@ -9,8 +9,8 @@
  *   copy, memset  one per 16 bytes, as a kernel in which each thread moves 16 bytes
  *   graph         as 2^20 threads, because its content is not examined
  *
- * For a tenant that runs at the same time as others (space_pct_x100), tokens are nanoseconds of predicted length. Work then
- * pays after it was handed to the driver; until then depth_ns limits how much passes.
+ * For a tenant that runs at the same time as others, under MPS, tokens are nanoseconds of predicted length. Such a tenant pays
+ * for work after the work was handed to the driver. Until it has paid, depth_ns limits how much work passes.
  *
  * Thread safe.
  */
@@ -51,8 +51,8 @@ static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 }
 
 /*
- * Returns the largest part of the GPU that the tenant may use, in hundredths of a percent; 0 if the tenant does not run at the
- * same time as others.
+ * Returns the largest part of the GPU that the tenant may use, in hundredths of a percent. Returns 0 if the tenant does not run
+ * at the same time as others (under MPS).
  */
 static inline uint32_t pace_most_x100(int index)
 {

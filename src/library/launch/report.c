@@ -50,7 +50,7 @@ static struct {
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
-/* Adds the tokens that the tenant's cap gives for elapsed_ns, and subtracts used_ns. */
+/* Adds the tokens (nanoseconds of GPU time) that the tenant's cap allows in elapsed_ns, and subtracts used_ns. */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
@@ -154,8 +154,8 @@ static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 }
 
 /*
- * Counts the time since the last report, and publishes it. is_busy: there is work in flight at now_ns. The caller holds
- * locks.report.
+ * Counts the time since the last call as busy if there was work in flight, and writes the totals into the slot. is_busy: there
+ * is work in flight at now_ns. The caller holds locks.report.
  */
 static void count_use(int index, bool is_busy, int64_t inflight_ns, uint64_t now_ns)
 {

@@ -22,7 +22,10 @@
 
 #define STEP_PAUSE_NS (20 * NS_PER_MS)
 
-/* Ends a step, if there was one. Call when a wait for all work of the device has ended, at now_ns. */
+/*
+ * Ends a step if something was launched since the last step ended. Call when a wait for all work of the device has ended, at
+ * now_ns.
+ */
 void step_end(int index, uint64_t now_ns);
 /* Call after the thread has waited for an event of its current context. */
 void step_after_event(void);

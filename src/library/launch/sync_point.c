@@ -64,7 +64,7 @@ static void sync_point(int index, struct inflight_stream *only)
 	step_end(index, now_ns);
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
-	/* Report the busy time before the sync point, so that the daemon sees a whole step. */
+	/* First report the busy time, and only then count the sync point: the daemon must see the time of the whole step. */
 	if (wanted && index == before.index)
 		inflight_note_end(index, only, before.launches);
 	if (wanted)

@@ -10,7 +10,7 @@
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/* Defines the function that calls the driver and records the launch. The record that the fast path found names the device. */
+/* Defines the function that calls the driver and records the launch. The device is known from the stream's record. */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \

@@ -27,9 +27,9 @@ static inline uint64_t trace_seen_at(uint64_t key)
 }
 
 /*
- * Records a kernel if its key is in trace_sink.seen at trace_seen_at(), so its name is recorded, and if the calling thread owns
- * trace_sink.numbering. Both are true in nearly all cases. Otherwise does nothing and returns false. Each cache line of code
- * and data matters here (fast_path.h).
+ * Records a kernel under two conditions, which nearly always hold: its key is in trace_sink.seen at trace_seen_at(), so the
+ * trace already has its name; and the calling thread owns trace_sink.numbering. Otherwise does nothing and returns false. Each
+ * cache line of code and data matters here (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
 								       int device, uint64_t begin,

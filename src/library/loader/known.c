@@ -97,7 +97,7 @@ enum known_answer known_look_up(uint64_t hash, int version, cuuint64_t flags, vo
 		end = first[1].form;
 	}
 	if (unlikely(at == end))
-		return KNOWN_NOT; /* The name is of a newer CUDA than the table. */
+		return KNOWN_NOT; /* no form is known: the name is of a newer CUDA */
 	/*
 	 * Finds the newest form that is not newer than `version`. If there is none, the oldest form tells whether the driver
 	 * has the name at all.

@@ -61,8 +61,8 @@ void *real_hook_of_address(const void *address);
 void *real_hook_of_known(const void *address);
 
 /*
- * As real_hook_of_address(), for an address that the driver has just returned. Such an address cannot be of a newly loaded
- * driver, so an unknown address needs no search.
+ * As real_hook_of_known(), for an address that the driver has just returned. Such an address cannot be of a newly loaded
+ * driver, so this function does not look for one.
  */
 void *real_hook_of_answer(const void *address);
 

@@ -29,8 +29,8 @@
 
 /*
  * Reserves `bytes` on device `index` (of the tenant's list, or REGION_HOST). Returns 0, or -ENOMEM if the bytes do not fit, or
- * if that is undecided after 100 ms (step 3). count_denial says whether to count a refusal: a caller that can free something and
- * try again passes false at first.
+ * if that is undecided after 100 ms (step 3). count_denial says whether to count a refusal: a caller that can free something
+ * and try again passes false at first.
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);
 

@@ -14,7 +14,7 @@ static bool read_free_bytes(size_t *ret_free)
 void measured_begin(struct measured *m, int index)
 {
 	m->grown = m->charged = 0;
-	/* Do not measure during a capture: whether the driver's call breaks a capture depends on the driver. */
+	/* Do not measure during a capture: whether cuMemGetInfo breaks a capture depends on the driver. */
 	if (atomic_load(&process_state.captures))
 		index = -1;
 	m->index = index >= 0 && read_free_bytes(&m->free_before) ? index : -1;

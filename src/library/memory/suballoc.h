@@ -121,8 +121,8 @@ static inline int suballoc_device(const struct suballoc_chunk *c)
 }
 
 /*
- * Returns the chunk of an address if it is in the leaf that was read last, whether or not it has suballocations; otherwise
- * NULL.
+ * Returns the chunk of an address if the address is in the leaf that was read last, otherwise NULL. The chunk may have no
+ * suballocations.
  */
 static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *cache,
 							   CUdeviceptr ptr)

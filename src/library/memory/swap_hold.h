@@ -46,8 +46,8 @@ void swap_wait(void);
 /* Waits until the thread is inside the hold. Returns false for SWAP_NO_ROOM; then the thread is outside. */
 bool swap_enter(void);
 /*
- * As swap_enter(), for calls that need no memory, so that they succeed even while memory is off the GPU. The thread is always
- * inside afterwards.
+ * As swap_enter(), for calls that need no memory on the GPU: they succeed even if the GPU has no room for the process's memory.
+ * The thread is always inside afterwards.
  */
 void swap_enter_to_free(void);
 

@@ -5,7 +5,7 @@
  *   when work begins                           if there was none for BELL_REST_NS; until then the daemon polls often
  *   when a launch must wait under STOP         the daemon should give this tenant the lease
  *   when work ends under CLOSING or STOP       the daemon can give the lease to another tenant
- *   when a lease had no work for idle_ns       the daemon can give the lease to another tenant
+ *   when no work ran for idle_ns under GO      the daemon can give the lease to another tenant
  *   when memory was measured                   the daemon should query NVML (measured.h)
  *   when a thread asks for memory              the daemon should answer (reserve_wait.h)
  *   at a sync point, if the daemon wants that  the daemon can end the turn there (sync_point.h)

@@ -1,6 +1,6 @@
 /*
- * The helper thread: one per process, started with the first context. It does the work that no call of the program triggers,
- * then sleeps for the time that its poll returned, or until another thread wakes it.
+ * The helper thread: one per process, started with the first context at the latest. It does the work that no call of the
+ * program triggers, then sleeps for the time that its poll returned, or until another thread wakes it.
  */
 #pragma once
 

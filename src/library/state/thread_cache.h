@@ -1,4 +1,7 @@
-/* The fields that a small allocation reads (suballoc.h), in one cache line of the process's own page (process_state.h). */
+/*
+ * The fields that a small allocation on the tenant's first device reads (suballoc.h). They share one cache line of the
+ * process's own page (process_state.h).
+ */
 #pragma once
 
 #include "abi/shm/region.h"
@@ -6,7 +9,10 @@
 
 struct suballoc_leaf;
 
-/* State of a device's spare (suballoc.h). While it is taken, an allocation is in progress. */
+/*
+ * State of a device's spare: a chunk that is reserved for the next small allocation (suballoc.h). TAKEN: an allocation that
+ * uses it is in progress.
+ */
 enum suballoc_spare { SUBALLOC_NO_SPARE, SUBALLOC_SPARE_THERE, SUBALLOC_SPARE_TAKEN };
 
 struct suballoc_spare_state {

@@ -12,10 +12,10 @@
 #define PENDING_DELETES_MAX 64
 #define RETRY_EVERY_NS NS_PER_S
 
-/* Keys that the daemon has not deleted yet, because it did not answer; 0: unused. */
+/* Keys of descriptors that the daemon still has to close, because requests to delete them failed. 0: a free entry. */
 static _Atomic uint64_t pending_deletes[PENDING_DELETES_MAX];
 static _Atomic uint32_t pending_count;
-static uint64_t tried_ns; /* when the helper thread last repeated failed deletes */
+static uint64_t tried_ns; /* when the helper thread last repeated failed requests */
 
 /*
  * Sends a request and waits for the reply. Returns 0 or -errno. A descriptor that comes with the reply is closed if ret_fd is

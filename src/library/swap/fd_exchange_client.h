@@ -1,4 +1,7 @@
-/* The process's side of src/abi/shm/fd_exchange.h. Thread safe; not for the hot path. */
+/*
+ * Client of the daemon's descriptor exchange (src/abi/shm/fd_exchange.h). The daemon keeps file descriptors of GPU memory under
+ * keys, so that processes of one tenant can share the memory. Thread safe; not for the hot path.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -13,12 +16,12 @@ int fd_exchange_put(uint64_t key, uint64_t bytes, int fd);
 int fd_exchange_get(uint64_t key, uint64_t *ret_bytes, int *ret_fd);
 
 /*
- * Makes the daemon close the descriptor with this key; while open, the descriptor keeps freed memory allocated. Does nothing if
- * there is none. If the daemon does not answer, fd_exchange_retry() tries again.
+ * Makes the daemon close the descriptor with this key, because an open descriptor keeps freed memory allocated. Does nothing if
+ * the daemon has no such descriptor. If the daemon does not answer, fd_exchange_retry() tries again.
  */
 void fd_exchange_delete(uint64_t key);
-/* Helper thread, at each poll: repeats failed calls of fd_exchange_delete(), once a second. */
+/* For the helper thread: repeats failed requests of fd_exchange_delete(), at most once a second. */
 void fd_exchange_retry(uint64_t now_ns);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child: forgets the parent's failed requests. */
 void fd_exchange_reset(void);

@@ -20,7 +20,10 @@
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
 #define GIVE_EVERY_NS NS_PER_S
 
-/* A handle of allot's own; its other bytes are zero. No handle of the driver begins with `magic`. */
+/*
+ * A legacy IPC handle that allot makes. The other bytes of the CUipcMemHandle are zero. No handle of the driver begins with
+ * `magic`.
+ */
 struct broker_handle {
 	char magic[16];
 	uint64_t key;
@@ -39,7 +42,7 @@ struct opened {
 static struct opened *opened; /* OPEN_MAX entries */
 static uint32_t opened_count;
 
-static uint64_t given_ns; /* helper thread: when it last gave the descriptors to a new daemon */
+static uint64_t given_ns; /* when the helper thread last gave the descriptors to a new daemon */
 
 static CUresult export_to_daemon(const struct backing *b, uint64_t key, int *ret_error)
 {
@@ -63,7 +66,8 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	/*
-	 * Keep the memory on the GPU from now on: a process that opens the handle gets the memory that is at the address now.
+	 * Keep the memory on the GPU from now on. Other processes map the physical memory that is at the address now, and a
+	 * move would replace it.
 	 */
 	swap_backing_keep(b->base);
 	if (!b->key)
@@ -242,8 +246,8 @@ bool ipc_broker_republish(uint64_t now_ns)
 	int error;
 
 	/*
-	 * Memory with a key stays on the GPU even without the hold (swap_hold.h). But the hold keeps this function out of the
-	 * driver while other memory moves.
+	 * Memory with a key never moves. Enter the hold (swap_hold.h) all the same: it keeps this function out of the driver
+	 * while other memory moves.
 	 */
 	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;
@@ -251,7 +255,7 @@ bool ipc_broker_republish(uint64_t now_ns)
 		CUresult result = export_to_daemon(&b, b.key, &error);
 		bool is_there = swap_backing_has_key(b.key);
 
-		/* Another thread may have freed the memory and deleted its key before this call gave it. */
+		/* Another thread may have freed the memory, and deleted its key, before the descriptor was sent above. */
 		if (result == CUDA_SUCCESS && !is_there)
 			fd_exchange_delete(b.key);
 		is_whole = is_whole && (result == CUDA_SUCCESS || !is_there);

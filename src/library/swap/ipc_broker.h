@@ -15,27 +15,31 @@
 #include "library/swap/swap_backing.h"
 
 /*
- * Returns the handle for the allocation that begins at b->base, always the same. Call inside the hold (swap_enter()). Returns
- * CUDA_ERROR_NOT_SUPPORTED if the driver cannot export the memory as a descriptor, or if the daemon does not accept the
- * descriptor; CUDA_ERROR_INVALID_VALUE if another thread frees the memory meanwhile.
+ * Returns the handle for the allocation that begins at b->base, always the same. Call between swap_enter() and swap_leave()
+ * (swap_hold.h). Returns CUDA_ERROR_NOT_SUPPORTED if the driver cannot export the memory as a descriptor, or the daemon does
+ * not accept the descriptor. Returns CUDA_ERROR_INVALID_VALUE if another thread frees the memory meanwhile.
  */
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 
 /* True for a handle of allot's own, of any process or tenant. */
 bool ipc_broker_is_ours(const CUipcMemHandle *handle);
 
-/* Opens a handle of allot's own in the current context. *ret_again: the handle was open already. Each open is counted. */
+/*
+ * Opens a handle of allot's own in the current context. Sets *ret_again if the handle was open there already. Each open needs
+ * its own ipc_broker_close().
+ */
 CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again);
 
 /* Closes memory of ipc_broker_open(); the last close unmaps it. Returns false if `ptr` is not such memory. */
 bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 
-/* Call after a context has ended: forgets the memory that was opened in it. */
+/* Call after a context has ended: unmaps and forgets the memory that was opened in it. */
 void ipc_broker_context_gone(CUcontext context);
 
 /*
- * Helper thread: gives a new daemon the descriptors of this process's memory, which the earlier daemon had. Returns true once
- * the new daemon has them all; until then call again, at each poll. Tries once a second.
+ * For the helper thread, after the daemon was restarted: gives the new daemon the descriptors that the earlier one had of this
+ * process's memory. Returns true once the new daemon has them all; until then, call again. Does nothing if the last attempt was
+ * less than a second ago.
  */
 bool ipc_broker_republish(uint64_t now_ns);
 

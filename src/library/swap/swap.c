@@ -17,12 +17,13 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until waiting calls fail if memory can't return */
+/* after this, waiting calls fail if memory can't return */
+#define RETURN_PATIENCE_NS (10 * NS_PER_S)
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
- * After the swap thread has page-locked a chunk while the program works, it pauses this many times as long as the locking took.
- * AHEAD_PAUSES applies before a move is ordered, LEAVING_PAUSES during a move.
+ * After page-locking a chunk of the arena while the program works, the swap thread pauses for this many times the time that the
+ * locking took. AHEAD_PAUSES applies before a move is ordered, LEAVING_PAUSES during a move.
  */
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
@@ -31,14 +32,14 @@
 static bool is_started;
 static _Atomic bool is_exiting, is_in_driver;
 
-/* The values of the slot's swap fields; written by the swap thread. */
+/* This process's swap state. The swap thread changes it, and swap_publish() copies it to the process's slot. */
 static struct {
 	_Atomic uint32_t state, word, failed;
 	_Atomic uint64_t moved_ns;
 } own = { .state = SWAP_IN };
 
 static uint64_t copied_ns;       /* duration of the last move's copies */
-static uint64_t return_since_ns; /* when the return in progress began; 0 if there is none */
+static uint64_t return_since_ns; /* since when memory returns to the GPU; 0 if it does not */
 
 void swap_begin(void *arena, uint64_t arena_bytes)
 {
@@ -75,8 +76,8 @@ void swap_publish(struct region_slot *slot)
 }
 
 /*
- * Returns the address of the swap word. Call it each time: a new daemon brings new pages, and a move may outlast several
- * daemons.
+ * Returns the address of the swap word: the daemon's order, in the control page. Call this for each read, because a restarted
+ * daemon brings a new page, and a move may outlast several daemons.
  */
 static const _Atomic uint32_t *order_word(void)
 {
@@ -120,9 +121,9 @@ static void report_out_bytes(bool is_all)
 }
 
 /*
- * Returns the swap word to obey. It is 0 (SWAP_ORDER_IN) while the daemon is lost: nothing else would bring the memory back.
- * The caller obeys the 0 and stores it in own.word, the last word obeyed. So a new daemon's order counts as new, even if it
- * equals the last order of the lost daemon.
+ * Returns the order to obey: `word` or, while there is no daemon, 0 (SWAP_ORDER_IN), because nothing else would bring the
+ * memory back. follow_order() stores the obeyed order in own.word. So a new daemon's order counts as new, even if it equals the
+ * lost daemon's last order.
  */
 static uint32_t effective_order(uint32_t word)
 {
@@ -227,8 +228,8 @@ static bool move_out(void)
 	}
 	copied_ns = sys_now_ns() - begin_ns;
 	/*
-	 * Report out_bytes before freeing: other tenants take the memory as soon as it is free. Otherwise the bytes of both
-	 * tenants would count as on the GPU for a moment.
+	 * Report out_bytes before freeing. Otherwise, another tenant could take the freed memory at once, and for a moment the
+	 * bytes of both tenants would count as on the GPU.
 	 */
 	report_out_bytes(true);
 	/* Memory that cannot be removed stays on the GPU, unchanged. */
@@ -299,8 +300,9 @@ static void evict_all(uint32_t end)
 }
 
 /*
- * Returns CUDA_SUCCESS if each GPU has room for its memory in the arena, and CUDA_ERROR_OUT_OF_MEMORY if one has not. A return
- * without room would take the GPU's free memory again and again, and other tenants' allocations would fail meanwhile.
+ * Checks that each GPU has room for the memory that returns to it. Returns CUDA_ERROR_OUT_OF_MEMORY if one has not. Without
+ * this check, each attempt would take all free memory of the GPU and then give it up, and allocations of other tenants would
+ * fail meanwhile.
  */
 static CUresult check_room(void)
 {
@@ -337,7 +339,10 @@ static CUresult move_in(void)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* Report out_bytes before allocating: memory on the GPU that is reported as out would be counted twice. */
+	/*
+	 * Report out_bytes as 0 before allocating. Otherwise, memory would for a moment be on the GPU and also count as swapped
+	 * out.
+	 */
 	report_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_movable(b) || b->is_resident)
@@ -350,7 +355,10 @@ static CUresult move_in(void)
 			return result;
 		}
 	}
-	/* Also copies memory that could not be removed from the GPU: the arena has the same data, so nothing changes. */
+	/*
+	 * swap_copy_all() also copies memory that could not be removed from the GPU. The arena has the same data, so this
+	 * changes nothing.
+	 */
 	uint64_t begin_ns = sys_now_ns();
 	result = swap_copy_all(SWAP_COPY_IN, is_running);
 	copied_ns = sys_now_ns() - begin_ns;
@@ -359,7 +367,10 @@ static CUresult move_in(void)
 	return result;
 }
 
-/* Counts a failed return and says why it failed, unless the process exits: that stops the copying, and is no failure. */
+/*
+ * Counts a failed return to the GPU and logs why it failed. Does nothing if the process exits: the exit stops the copying,
+ * which is no failure.
+ */
 static void report_failed_return(CUresult result)
 {
 	if (!is_running())
@@ -414,7 +425,7 @@ static bool is_on_gpu(void)
 	return atomic_load(&own.state) == SWAP_IN;
 }
 
-/* Returns how long to sleep at most until the next call, in ns. */
+/* Obeys the order in `word`. Returns the longest time, in ns, to sleep before the next call. */
 static uint64_t follow_order(uint32_t word)
 {
 	word = effective_order(word);
@@ -426,7 +437,10 @@ static uint64_t follow_order(uint32_t word)
 		try_move_in(word);
 	else
 		atomic_store(&own.word, word);
-	/* SWAP_ORDER_OUT cancels a return. The hold (swap_hold.h) is closed during a return, except in state SWAP_SHORT. */
+	/*
+	 * SWAP_ORDER_OUT cancels a return to the GPU. In state SWAP_SHORT the hold (swap_hold.h) is open, so close it first; in
+	 * all other states it is closed already.
+	 */
 	if (order == SWAP_ORDER_OUT && !is_on_gpu() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_close(SWAP_PATIENCE_NS))) {
 		return_since_ns = 0;
@@ -442,8 +456,8 @@ static bool is_move_out_likely(void)
 }
 
 /*
- * Maps and locks chunks before a move is ordered, if one is likely. Stops at once when the order changes. Pauses after each
- * chunk (AHEAD_PAUSES); otherwise a training step may take seconds longer.
+ * Maps and page-locks chunks of the arena before a move is ordered, if a move is likely. Stops at once when the order changes.
+ * Pauses after each chunk (AHEAD_PAUSES), because a training step could otherwise take seconds longer.
  */
 static void lock_arena_ahead(uint32_t word)
 {

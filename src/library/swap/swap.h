@@ -1,6 +1,6 @@
 /*
- * Moves a process's memory off the GPU and back (on_full swap). A swappable process has a thread for this, which follows the
- * swap word in the control page:
+ * Moves a process's memory off the GPU and back. The processes of a tenant with --on-full swap are swappable. Each has a swap
+ * thread, which obeys the daemon's orders (the swap word in the control page):
  *
  *   leave    close the hold (swap_hold.h), so that no thread is in a driver call or enters one;
  *            wait for the work of all contexts; copy each backing (swap_backing.h) to the arena; then free
@@ -26,7 +26,10 @@
 #include "abi/cuda_abi.h"
 #include "abi/shm/region.h"
 
-/* Makes the process swappable, with its arena mapped at `arena`, unless that is NULL. Call before the driver is used. */
+/*
+ * Makes the process swappable, with its arena mapped at `arena`. Does nothing if `arena` is NULL. Call before the driver is
+ * used.
+ */
 void swap_begin(void *arena, uint64_t arena_bytes);
 
 /* Starts the swap thread, unless it runs or the process is not swappable. */

@@ -73,8 +73,8 @@ bool swap_arena_reserve(uint64_t bytes)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
 		/*
-		 * Only the report of the daemon that created the arena has the chunks' owners. In a later daemon's page,
-		 * arena_bytes is 0.
+		 * Only the report of the daemon that created the arena has the chunks' owners. In a later daemon's control page
+		 * arena_bytes is 0, so no more chunks can be taken.
 		 */
 		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)

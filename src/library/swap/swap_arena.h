@@ -25,9 +25,9 @@ bool swap_arena_is_ready(uint64_t bytes);
  * Maps the pages of the next owned chunk that has memory. Returns its bytes, or 0 if there is none, or if the driver cannot
  * lock memory.
  *
- * A chunk is mapped and then page-locked, so that copies run at the link's full speed. Mapping needs no driver. If the driver
- * mapped the pages instead, it would hold its lock and map page by page. A copy to unlocked memory does that, and reaches only
- * 0.9 to 1.1 GiB/s on an H200.
+ * Copies run at the link's full speed only if the chunk is page-locked. Map a chunk before it is locked: otherwise, the driver
+ * maps it page by page while it holds its own lock. The driver also does this in a copy to memory that is not locked, which
+ * therefore reaches only 0.9 to 1.1 GiB/s on an H200.
  */
 uint64_t swap_arena_map_next(void);
 /* Page-locks the next mapped chunk in the current context. Returns its bytes, or 0 if none can be locked. */

@@ -15,7 +15,7 @@
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
-/* Sorted by address, for binary search. */
+/* All backings of the process (swap_backing.h), sorted by address for binary search. */
 static struct backing *list;
 static uint32_t count, capacity;
 static struct {
@@ -93,7 +93,10 @@ static bool remove_backing(CUdeviceptr ptr, struct backing *ret)
 	return true;
 }
 
-/* Writes which devices may access the backing: its own, and the peers of its context. */
+/*
+ * Fills `access` with the devices that may access the backing: its own device, and the peers of its context (swap_peers.h).
+ * Returns their number.
+ */
 static size_t list_access(const struct backing *b, CUmemAccessDesc access[ACCESS_MAX])
 {
 	CUdevice peer[SWAP_PEERS_MAX];
@@ -235,11 +238,12 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	b.is_exportable = has_descriptors(b.device, b.index);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
-	/* Count first, so that two concurrent allocations are both counted. */
+	/* Add to the sum before swap_arena_reserve() uses it, so that two concurrent allocations reserve room for both. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/*
-	 * Report the movable bytes before the charge. Otherwise the daemon would first take this memory for memory that cannot
-	 * move, and tell waiting tenants that no room will be made.
+	 * Report the bytes as movable at once, because the caller has charged them already (charge_begin_on_gpu()). Until this
+	 * report, the daemon takes the memory for memory that cannot move, and may tell waiting tenants that no room will be
+	 * made.
 	 */
 	report_movable_bytes(b.index, here);
 	CUresult result = swap_arena_reserve(swap_backing_figures(-1).movable_bytes)
@@ -285,7 +289,7 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 
 	if (!swap_backing_find(ptr, &b) || b.base != ptr)
 		return false;
-	/* Work can use only memory on the GPU. */
+	/* Wait only if the memory is on the GPU: no work can use memory that was moved off. */
 	*ret_result = b.is_resident ? wait_for_work(b.owner) : CUDA_SUCCESS;
 	/* Remove from `list` first, because the address may be reused at once. */
 	if (*ret_result == CUDA_SUCCESS && remove_backing(ptr, &b))
@@ -382,7 +386,10 @@ struct backing *swap_backing_next(uint32_t *at)
 	return *at < count ? &list[(*at)++] : NULL;
 }
 
-/* Finds the context's next backing from ptr on, which may be freed before the caller uses it. */
+/*
+ * Copies the context's first backing at or after ptr to *ret. Another thread may free that backing before the caller uses the
+ * copy.
+ */
 static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&locks.swap_backing);

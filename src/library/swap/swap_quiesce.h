@@ -20,7 +20,10 @@
 void swap_add_context(CUcontext context);
 void swap_remove_context(CUcontext context);
 
-/* Makes a context of the list current in this thread, if there is one. Call with locks.swap_contexts held. */
+/*
+ * Makes a context of the list current in the calling thread. Returns false if the list is empty or the driver fails. The caller
+ * holds locks.swap_contexts.
+ */
 bool swap_enter_context(void);
 
 /*

@@ -14,7 +14,7 @@ const char *config_socket(void);
 /* True if the socket's path is too long; then refuse the GPU. */
 bool config_is_unusable(void);
 
-/* True if ALLOT_UNKNOWN=pass (unknown.h). */
+/* True if ALLOT_UNKNOWN=pass: then the library does not hide driver functions that it does not know (unknown.h). */
 bool config_passes_unknown(void);
 
 /* Reads the settings. Called at load, or on first use if a program's constructor runs earlier. Later calls do nothing. */

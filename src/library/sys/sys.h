@@ -58,8 +58,9 @@ static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, 
 }
 
 /*
- * As sys_futex_wait(), but returns how long the thread waited, at most timeout_ns. Limit a wait by the sum of these results:
- * while the whole process is stopped (SIGSTOP, a frozen cgroup, a paused virtual machine) the clock goes on.
+ * As sys_futex_wait(), but returns how long the thread waited, at most timeout_ns. To limit a wait of several calls, add up
+ * these results instead of reading the clock: the clock also runs while the whole process is stopped (SIGSTOP, a frozen cgroup,
+ * a paused virtual machine).
  */
 static inline uint64_t sys_futex_nap(const _Atomic uint32_t *word, uint32_t value,
 				     uint64_t timeout_ns, bool shared)

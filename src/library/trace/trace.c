@@ -113,7 +113,10 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/* `word` is the value of region_control.trace. The caller holds locks.trace_poll. */
+/*
+ * Carries out the order `word`, the value of region_control.trace: ends the present trace, and begins a new one if `word` names
+ * a clock. The caller holds locks.trace_poll.
+ */
 static void apply_order(uint32_t word)
 {
 	int error = 0;

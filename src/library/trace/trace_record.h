@@ -28,7 +28,7 @@ struct trace_sink {
 	_Atomic uint32_t owner_id;
 	/* Guards `next`. A biased lock avoids atomic instructions, which would wait for the driver's last store to the GPU. */
 	struct biased_lock numbering;
-	/* A hash table of the keys whose names this trace has (trace_work.h). */
+	/* A hash table of keys, such as kernels, whose names are already recorded in this trace (trace_work.h). */
 	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
 	_Atomic uint64_t seen_when; /* value of trace_seen_now() for which `seen` is valid */
 };

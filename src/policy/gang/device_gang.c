@@ -12,9 +12,13 @@ struct part {
 
 struct gang {
 	enum phase phase;
-	uint64_t devices; /* devices that reported the gang; the sets below are subsets */
+	/* devices that have reported the gang, a bit each; includes the sets below */
+	uint64_t devices;
 	uint64_t present, wanting, owned;
-	/* all devices that the gang wants reported is_due, and its idle ranks have been idle for GANG_COME_NS or longer */
+	/*
+	 * every device that the gang wants has reported is_due, and every idle rank (device_gang.h) has been idle for at least
+	 * GANG_COME_NS
+	 */
 	bool is_due;
 	bool is_stuck;
 	double behind;
@@ -25,7 +29,7 @@ struct gang {
 
 struct gang_board {
 	struct gang *gang[GANG_MAX];
-	int count; /* 1 + the highest gang number in use */
+	int count; /* 1 + the highest gang number used so far */
 };
 
 #define BIT(device) (UINT64_C(1) << (device))
@@ -125,8 +129,8 @@ static void read_reports(struct gang *g)
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
 			/*
-			 * A rank that became idle just now delays the gang's turn. Otherwise the other ranks would hold their
-			 * leases while they wait for this rank.
+			 * A rank (device_gang.h) that became idle just now delays the gang's turn. Otherwise, the other ranks
+			 * would hold their leases while they wait for this rank.
 			 */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
@@ -239,8 +243,8 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 }
 
 /*
- * Moves the turn's predicted end to an earlier time if the work in flight will end sooner than predicted. Otherwise a rank that
- * finished early would begin its next step before the turn's end.
+ * Moves the turn's predicted end to an earlier time if the work in flight will end sooner than predicted. Without this, a rank
+ * that finished early would begin its next step before the turn's end.
  */
 static void advance_end(struct gang *g, uint64_t now_ns)
 {

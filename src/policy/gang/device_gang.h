@@ -14,8 +14,8 @@
  *   waiting    The gang has work on devices that are leased out. The devices where it has work now take part in its next turn.
  *              A device where it has had none for GANG_COME_NS is left to other tenants.
  *   gathering  The gang's turn has come on all devices that take part (`due`), no other gang has one of them, and no other due
- *              gang that wants one of them is further behind. The tenants that hold leases there get CLOSING, each at such a
- *              time that all devices are drained at the same moment.
+ *              gang that wants one of them is further behind. The tenants that hold leases there are closed (LEASE_CLOSING:
+ *              they may launch no more), each at such a time that all devices are drained at the same moment.
  *   running    All devices were free at once, and the gang has GO on all. A device on which its work begins later is added,
  *              if no other gang has it. A device on which the gang falls idle is left to other tenants. This takes longer
  *              while the gang works on another device, because the ranks there wait for the idle rank.
@@ -61,7 +61,7 @@
 
 enum gang_order {
 	GANG_NONE,
-	GANG_WAIT,   /* gets no lease on its own */
+	GANG_WAIT,   /* gets no lease before the gang's turn */
 	GANG_GATHER, /* comes next: the device should be free at at_ns and kept free */
 	GANG_GO,     /* has the lease, or should get it next */
 	GANG_CLOSE,  /* its work should end at at_ns; then the device is kept free */
@@ -73,7 +73,10 @@ struct gang_command {
 	/* on some device, the gang's work goes on after its drain's deadline, and a rank of the gang waits at a gate */
 	bool is_stuck;
 	bool is_slip; /* with GANG_GO: the library keeps no more work in flight than necessary */
-	/* How long the gang's ranks that hold leases on other devices have been idle; UINT64_MAX if there are none. */
+	/*
+	 * Shortest time for which a rank that holds a lease on another device has been idle: 0 if such a rank has work.
+	 * UINT64_MAX if there is no such rank.
+	 */
 	uint64_t idle_elsewhere_ns;
 };
 

@@ -132,7 +132,7 @@ static void activate(struct arbiter *a, struct tenant *t)
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
 	t->active = true;
-	/* In free run, the tenant's state must now be set again. */
+	/* A tenant in STOP must get its state for free run again: shares_changed makes set_mode() do this. */
 	a->shares_changed |= t->state == LEASE_STOP;
 	t->active_index = a->active_count;
 	t->present_at = t->active_since = a->clock;
@@ -386,7 +386,8 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 		t->state = state;
 		t->draining = false;
 		/*
-		 * A stopped process cannot clear its busy flag. While `overrunning` is set, that flag does not count as work.
+		 * Keep `overrunning` set while the tenant is stopped: its processes cannot clear their busy flags then, and
+		 * `overrunning` keeps these flags from counting as work.
 		 */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}

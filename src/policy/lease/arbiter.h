@@ -16,7 +16,9 @@
  *   charge         the GPU time that a tenant pays for; caps and virtual time count the charge
  *   virtual time   charge / weight: the tenant with the least comes next
  *   tokens         what is left of a capped tenant's time: a token bucket
- *   drain          the time from CLOSING until the holder's in-flight work has ended
+ *   state          what the tenant may do (enum lease_state, abi/shm/region.h): STOP and CLOSING: launch nothing; GO: launch
+ *                  up to a limit of in-flight work; FREE: launch without turns; PACED: pay tokens for each launch
+ *   drain          the time from CLOSING, with which a lease ends, until the holder's in-flight work has ended
  *   demand         in-flight work, or a launch that waits at the gate
  *   active         (a tenant) has demand or work, or had some less than free_after_ns ago; if paused or stopped: has work
  *   idle           has neither demand nor work now; an idle tenant may still be active
@@ -189,7 +191,7 @@ uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
 /* Returns the reason for the end of the latest lease that has ended or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
-/* Returns how long the tenant's lease may be idle before the tenant loses it. */
+/* Returns how long the tenant may be idle before it loses its lease. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
 /* Return single members of arbiter_account(), cheaply enough for each step. */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);

@@ -1,6 +1,6 @@
 /*
  * Internals of the arbiter: struct arbiter, struct tenant, and the functions that the files of this folder call in each other.
- * No file outside this folder includes this header. arbiter.h defines the terms.
+ * No file outside this folder includes this header. arbiter.h defines the terms, and the states STOP, CLOSING, GO, FREE, PACED.
  *
  *   arbiter.c         the interface: tenants, observations, modes, the step
  *   queries.c         the interface: functions that change nothing
@@ -32,8 +32,8 @@
 #define NONE (-1)
 
 /*
- * A tenant without demand or work for longer than this counts as having nothing to do. In a shorter pause, its thread may just
- * not have reached the closed gate yet: in a short slice the thread does not get far ahead of the GPU.
+ * A tenant without demand or work for longer than this counts as having nothing to do. In a shorter pause, its thread may still
+ * be on its way to the closed gate: a short lease gives the thread little lead over the GPU.
  */
 #define ARBITER_PAUSE_NS 2000000
 
@@ -166,7 +166,10 @@ struct tenant {
 	double behind_ns;
 	/* means over its leases: how often its program waited, and the charge */
 	double lease_waits, lease_ns;
-	/* While alone under a cap, it gets slices of cap_slice_most_ns: in shorter slices its thread is seldom ahead. */
+	/*
+	 * While alone under a cap, it gets long slices: leases of cap_slice_most_ns. In shorter leases, its thread seldom gets
+	 * ahead of the GPU.
+	 */
 	bool has_long_slices;
 	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
 	bool has_synced;            /* reached a sync point since the arbiter's last step */
@@ -196,8 +199,8 @@ struct tenant {
 };
 
 /*
- * The debt of an owner's removed tenants, as the times at which a new tenant's share will have paid for it: for turns beyond
- * their share (turn_until), and for use beyond their caps (cap_until).
+ * What an owner's removed tenants still owe. It is stored as the time at which a new tenant's share will have paid for it:
+ * turn_until for turns beyond their share, cap_until for use beyond their caps.
  */
 struct debt {
 	uint64_t owner;
@@ -310,11 +313,14 @@ double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
  */
 bool charge_streams(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns how far below zero a capped tenant's tokens may fall while it is alone; 0 beside other tenants. With this debt, the
- * tokens are about as far above zero when a long slice begins as they are below zero when it ends.
+ * Returns how far below zero a capped tenant's tokens may fall while it is alone; 0 beside other tenants. A long slice
+ * (has_long_slices) can then begin about as far above zero tokens as it ends below zero.
  */
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the GPU time of a long slice: cap_slice_most_ns, but no more than the token bucket holds; cap_slice_ns at least. */
+/*
+ * Returns the GPU time of a long slice (has_long_slices): cap_slice_most_ns, but no more than the token bucket holds;
+ * cap_slice_ns at least.
+ */
 double charge_long_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the GPU time that a capped tenant saves up in each pause while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);

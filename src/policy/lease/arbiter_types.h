@@ -1,5 +1,6 @@
 /*
- * The arbiter's settings, and its input and output per tenant, as plain data. arbiter.h explains the terms.
+ * The arbiter's settings, and its input and output per tenant, as plain data. arbiter.h explains the terms, and the states GO,
+ * CLOSING and so on.
  */
 #pragma once
 
@@ -34,7 +35,7 @@ struct arbiter_config {
 	/* if a single work item fills depth_ns, a second one may still begin while less work than this is in flight */
 	uint64_t long_work_ns;
 	double switch_loss;    /* part of the device's time that hand-overs may cost */
-	uint64_t min_lease_ns; /* before this, no lease is cut short for a returning tenant */
+	uint64_t min_lease_ns; /* a younger lease is not cut short for a returning tenant */
 	/* turns end with steps (rules/steps.h) of up to this length; 0: turns never do */
 	uint64_t step_most_ns;
 	/* programs whose steps are no longer than this are sliced by the hardware; 0: none are */
@@ -45,9 +46,11 @@ struct arbiter_config {
 	uint64_t cap_slice_ns;
 	/* like cap_slice_ns, for a program that never waits for its work; at most its token bucket's size */
 	uint64_t cap_slice_most_ns;
-	uint64_t window_ns; /* how long a waiting tenant may save up its cap: bucket size / limit */
+	/* time for which a waiting tenant may save up tokens: the bucket's size is this x its limit */
+	uint64_t window_ns;
 	/*
-	 * like window_ns, for a tenant that has been idle for less than free_after_ns, which may always save enough for a lease
+	 * like window_ns, for a tenant that has been idle for less than free_after_ns; this tenant may save more if a lease
+	 * needs more
 	 */
 	uint64_t idle_window_ns;
 	uint64_t idle_min_ns; /* shortest idle time after which a holder loses the lease */
@@ -63,8 +66,9 @@ struct arbiter_config {
 	uint64_t switch_ns; /* the GPU's part of a hand-over, which no tenant is charged for */
 	/* longest time that a busy flag may stay set after its work ended; bounds the charge's correction */
 	uint64_t report_lag_ns;
-	uint64_t need_ns;          /* a tenant in need (arbiter.h) gets min_lease_ns this often */
-	uint64_t urgent_window_ns; /* how long a budget may be saved up: bucket size / rate */
+	uint64_t need_ns; /* a tenant in need (arbiter.h) gets min_lease_ns this often */
+	/* time for which a tenant may save up budget: the budget's size is this x its rate */
+	uint64_t urgent_window_ns;
 	/*
 	 * the most by which a budget (arbiter.h: Priority) and the tokens may be overdrawn; also what both must hold before the
 	 * tenant may push ahead again
@@ -103,8 +107,9 @@ struct arbiter_share {
 };
 
 /*
- * The tenant's reports since the last step, summed over its processes on this device. Read `launching` before `busy`: a
- * thread sets `busy` before it clears `launching`. No value is trusted: a counter that falls counts as no progress.
+ * One observation of a tenant, summed over its processes on this device. Values that are marked monotonic are totals. Read
+ * `launching` before `busy`: a thread sets `busy` before it clears `launching`. No value is trusted: a counter that falls
+ * counts as no progress.
  */
 struct arbiter_observation {
 	bool waiting;   /* a thread is held at the gate */
@@ -148,7 +153,7 @@ struct arbiter_observation {
 
 enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED, ARBITER_SLICED };
 
-/* Durations in ns since the tenant was added. */
+/* A tenant's account. Durations are in ns and counts are totals, both since the tenant was added. */
 struct arbiter_account {
 	uint64_t charged_ns; /* GPU time charged; never falls */
 	/* portion of charged_ns for work that ran without a lease, or past its drain's deadline */

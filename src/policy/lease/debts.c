@@ -16,7 +16,7 @@ bool debts_must_wait(const struct arbiter *a, const struct tenant *t)
 	       ahead_ns(a, t) > WAITS_NS;
 }
 
-/* Returns the time that the owner's share needs to pay for this much GPU time, at a share of rate_pct. */
+/* Returns how long, in ns, a share of rate_pct percent takes to pay for debt_ns of GPU time. Limits the debt to debt_max_ns. */
 static uint64_t time_to_pay(const struct arbiter *a, double debt_ns, double rate_pct)
 {
 	return (uint64_t)(fmin(debt_ns, (double)a->config.debt_max_ns) * 100 / rate_pct);

@@ -1,8 +1,9 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Returns the part of a switch to the tenant that is charged to no tenant. If the tenant's last lease ended with a step, its
- * pause after the step fell into other tenants' time. In exchange, the uncharged part is less by the length of that pause.
+ * Returns the GPU time of the switch to this tenant that no tenant pays for, in ns. If the tenant's last lease ended with a
+ * step of its program (rules/steps.h), other tenants had the GPU during the pause after that step. In exchange, the result is
+ * less by the length of that pause.
  */
 static double switch_cost_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -54,7 +55,7 @@ static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
 	uint64_t inflight = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 	uint64_t limit = min_u64(4 * inflight, a->config.drain_max_ns);
 
-	/* The tenant's work outlived an earlier drain, so this drain is short. */
+	/* If the tenant's work outlived an earlier drain, this drain gets the shortest deadline. */
 	if (t->overrunning || limit < a->config.drain_min_ns)
 		return a->config.drain_min_ns;
 	return limit;

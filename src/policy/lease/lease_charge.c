@@ -186,7 +186,7 @@ static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t d
 	return (double)dt_ns;
 }
 
-/* Charges the holder for a step in which `parts` tenants ran. */
+/* Charges the holder for dt_ns, in which `parts` tenants ran. */
 static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, bool contended,
 			  int parts)
 {
@@ -197,7 +197,9 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 		quantum_watch_start(a, t);
 	a->worked = a->worked || worked;
 	if (!a->started) {
-		/* The work began at an unknown moment of this step: charge half of the step until charge_settle(). */
+		/*
+		 * The work began at an unknown moment within dt_ns: charge half of that time until charge_settle() knows more.
+		 */
 		if (worked)
 			amount = (double)dt_ns / 2;
 		a->started = worked ||

@@ -326,7 +326,11 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 	t->state = state;
 }
 
-/* Facts about the members of a group that have part.is_present, except one member. */
+/*
+ * Facts about a group's members for which part.is_present holds, except one member. any_there: there is such a member.
+ * any_present: such a member had work or a waiting thread within the last SPACE_AWAY_NS. any_promised: such a member has a
+ * guarantee.
+ */
 struct others {
 	bool any_there, any_present, any_promised;
 	double limits; /* sum of their caps, as parts of the GPU */

@@ -66,7 +66,8 @@ static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if some active tenant is not held because of a debt (debts_must_wait()), even if it does not want the GPU now.
+ * Returns true if tenants with much inherited debt (debts_must_wait()) must wait now, because there is an active tenant without
+ * such debt. That tenant need not want the GPU at the moment.
  */
 static bool has_creditor(const struct arbiter *a)
 {

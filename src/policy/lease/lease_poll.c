@@ -78,9 +78,9 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 }
 
 /*
- * Returns the time until the next poll of the holder's work: usually the time that half of the in-flight work takes. If others
- * wait, the lease is not urgent, and doorbells suffice (arbiter_must_poll()), the time is poll_rung_ns. It is less if, before
- * that, the charge begins, `other` may take the lease, or the holder counts as idle.
+ * Returns the time until the next poll of the holder's work: usually the time that half of the in-flight work takes. It is
+ * poll_rung_ns if others wait, the lease is not urgent and doorbells suffice (arbiter_must_poll()). It is less if the charge
+ * begins, `other` may take the lease, or the holder counts as idle before then.
  */
 static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, int other)
 {

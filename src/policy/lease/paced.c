@@ -191,7 +191,10 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/* A stopped process cannot clear its busy flag. While `overrunning` is set, that flag does not count as work. */
+	/*
+	 * Keep `overrunning` set while the tenant is stopped: its processes cannot clear their busy flags then, and
+	 * `overrunning` keeps these flags from counting as work.
+	 */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 

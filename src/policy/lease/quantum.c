@@ -15,12 +15,13 @@
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
 /*
- * Long slices are for a program that seldom or never waits for its work. It gets them once its thread lacks a lead over the GPU
- * for more than BEHIND_MOST_NS of each lease, on average. The measured time is BEHIND_SEEN_NS too long.
+ * Long slices are long leases (cap_slice_most_ns) for a capped tenant that is alone. They are for a program that seldom or
+ * never waits for its work. It gets them once its thread lacks a lead over the GPU for more than BEHIND_MOST_NS of each lease,
+ * on average. The measured time is BEHIND_SEEN_NS too long.
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
-/* most waits that count in a lease, per long slice of charged time */
+/* in each lease, at most this many waits count for each long slice's length of charged time */
 #define WAITS_MOST 4
 /* hand-overs may take this fraction of the GPU time that caps leave unused */
 #define SLACK_PART (1.0 / 3)

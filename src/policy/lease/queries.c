@@ -128,8 +128,8 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
 	/*
-	 * Beside a gang no tenant gets a greater depth: the gang's other devices would wait for that work, and the trial of
-	 * depths (steps.h) would be invalid.
+	 * Beside a gang no tenant gets a greater depth, because the gang's other devices would wait for that work. It would
+	 * also spoil the trial by which steps.h finds out whether a greater depth shortens steps.
 	 */
 	if (a->gang_count)
 		return a->terms.depth_ns;

@@ -4,8 +4,8 @@
 #include <math.h>
 
 /*
- * Once slices began, they continue while steps are shorter than slice_step_ns x STEP_KEEPS, and gaps are longer than
- * GAP_LEAST_NS / STEP_KEEPS.
+ * Slices (arbiter.h) let all tenants run at once. Once slices began, they continue while steps are shorter than slice_step_ns x
+ * STEP_KEEPS, and gaps are longer than GAP_LEAST_NS / STEP_KEEPS.
  */
 #define STEP_KEEPS 1.2
 /*
@@ -156,7 +156,9 @@ static void note_step(const struct arbiter *a, struct tenant *t)
 {
 	double charged_ns = t->charged_ns - t->step.charged_before_ns;
 
-	/* A step during which other tenants were held is shorter than usual, so step.share does not learn from it. */
+	/*
+	 * A step during which other tenants were held for this one is shorter than usual, so step.share does not learn from it.
+	 */
 	if (!t->comes_first)
 		pace_step(&t->step.share, charged_ns / due_part(a, t) - t->step.ran_ns,
 			  -t->credit_ns);
@@ -325,7 +327,7 @@ bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t)
 
 /*
  * Returns the time until the tenant has waited long enough. left_ns: its credit or tokens, which grow at `part` of the time.
- * end_ns: their value at which a tenant without short steps is held no more.
+ * end_ns: the value of left_ns at which the hold of a tenant without short steps ends.
  */
 static double pace_left_ns(const struct arbiter *a, const struct tenant *t,
 			   const struct step_pace *pace, double left_ns, double end_ns, double part)

@@ -1,7 +1,8 @@
 /*
  * ARBITER_POLICY_TOKEN: KubeShare's policy of time sharing, for comparison (Gemini; KubeShare: HPDC'20). One tenant at a time
- * has the token, for a fixed quota, and is closed when the quota is over, not before. The next tenant gets the token when the
- * holder's work has ended. Work that ran past the quota counts as use. A holder without work loses its token.
+ * has the token, for a fixed quota of time. A holder without work loses its token early. Any other holder may launch until the
+ * quota is over, however long its in-flight work will take. The next tenant gets the token when the holder's work has ended.
+ * Work that ran past the quota counts as use.
  *
  * Only tenants whose use in the sliding window is below their limit can be next. Tenants below their guarantee come first, and
  * among them the one that misses most of it. Then comes the tenant that used least.

@@ -44,8 +44,8 @@ double turn_step_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if a turn with left_ns (negative: over) ends now because of the program's steps. If not, sets wants_sync_point
- * if the next sync point should end the turn.
+ * Returns true if the turn ends now: at a sync point, or because the present step is overdue. Sets wants_sync_point if the next
+ * sync point should end the turn. left_ns: what is left of the turn; negative if it is over.
  */
 static bool ends_with_step(struct arbiter *a, const struct tenant *t, double left_ns)
 {

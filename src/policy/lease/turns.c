@@ -3,8 +3,9 @@
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
 /*
- * Turns are given up (turns.h) for twice as long each time: off_ns, at most LAST_OFF_NS. But if turns worked long enough since
- * then, the next time is only FIRST_OFF_NS. Long enough is FORGIVEN_AFTER x off_ns or LAST_OFF_NS, whichever is less.
+ * Each time that turns are given up (turns.h), all processes run for off_ns: twice as long as the last time, at most
+ * LAST_OFF_NS. But off_ns is only FIRST_OFF_NS if turns have since been taken for FORGIVEN_AFTER x off_ns or LAST_OFF_NS,
+ * whichever is less.
  */
 #define FORGIVEN_AFTER 8
 /*

@@ -11,7 +11,7 @@
  *            device since the last lease (only the cap ended it), the turn goes on in the next lease, until it has had its
  *            full length or began TURNS_LONGEST_NS ago. (At a low cap, the full length takes seconds.)
  *   idle     A process that is idle for as long as its patience (patience.h) loses the turn to a process that waits.
- *   none     If only one process wants the device, every process has the turn, so no launch waits for a poll.
+ *   none     If only one process wants the device, every process has the turn, so no launch waits for a decision.
  *
  * Processes may need each other: one process's kernel spins for another process's kernel, or a thread awaits another process's
  * results. A turn ends by idleness or by time, so nothing hangs, but such processes would be slow. So turns are given up for
@@ -45,18 +45,20 @@ struct turns_observation {
 	uint64_t idle_ns;     /* how long the process was without work, if it reported that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t launches;    /* number of launches so far */
-	uint32_t stuck;       /* waits at the gate that were given up because no work ended */
+	/* number of waits at the gate that were given up, because no work ended */
+	uint32_t stuck;
 };
 
 /* A process of the tenant. The caller keeps an array in any order; zero at first, except `slot`. */
 struct turns_process {
 	unsigned slot;
 	struct turns_observation seen;
-	bool is_present;      /* waits or works */
-	uint64_t came_at;     /* time since when is_present holds */
-	uint64_t served_ns;   /* time that it had the turn */
-	uint64_t worked_at;   /* time of its latest work, or of its turn's begin if later */
-	uint64_t launched_at; /* latest launch, poll without work, or begin of its turn */
+	bool is_present;    /* waits or works */
+	uint64_t came_at;   /* when is_present last became true */
+	uint64_t served_ns; /* time that it had the turn */
+	uint64_t worked_at; /* time of its latest work, or of its turn's begin if later */
+	/* time of the latest launch, observation without work, or begin of its turn */
+	uint64_t launched_at;
 	uint64_t launched_inflight_ns; /* predicted work in flight at launched_at */
 	bool has_patience;
 	struct patience patience;
@@ -109,7 +111,7 @@ struct turns_lease {
 	const struct arbiter_config *config;
 };
 
-/* Records what was seen of a process. Call for each process at each poll, before turns_step(). */
+/* Records what was seen of a process. Call for each process before turns_step(). */
 void turns_observe(const struct turns *t, struct turns_process *p,
 		   const struct turns_observation *seen, uint64_t now_ns);
 /*

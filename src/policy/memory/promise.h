@@ -2,9 +2,9 @@
  * Decides what a card promises to a tenant: checks memory quotas and shares, and chooses the values that a request does not
  * name. No I/O, no state.
  *
- * Memory: a quota that was asked for is promised, and all promises never exceed the card. A tenant that asked for no quota may
- * use "the rest": at any time, the card's memory less all promises. It is promised nothing, but memory that it holds cannot be
- * promised to others. A tenant that waits for memory is promised nothing either: its quota may be anything up to the card's
+ * Memory: a quota that was asked for is promised. The promises together never exceed the card. A tenant that asked for no quota
+ * may use "the rest": at any time, the card's memory less all promises. It is promised nothing, but memory that it holds cannot
+ * be promised to others. A tenant that waits for memory is promised nothing either: its quota may be anything up to the card's
  * size, and only what it is granted counts.
  *
  * Tenants whose memory can be moved off the card (swap_schedule.h) take turns in the same memory. So only the largest of their

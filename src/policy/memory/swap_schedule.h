@@ -15,8 +15,8 @@
  *   tenants make long turns, so there is no thrashing. Of the tenants at work on the same cards, the one with the least weight
  *   gets this turn. The others get longer turns in proportion to their weight, up to `weight_most` times. A turn begins when
  *   the tenant gets the last bytes that it waited for. An idle tenant stays for twice the time that its move takes.
- * - A tenant that is out and needs nothing comes back after its cards had no queue, and room for all such tenants, for as long
- *   as a turn. So it does not come back between two allocations of a tenant that still grows.
+ * - A tenant that is out and needs nothing comes back when its cards have had no queue, and room for all such tenants, for at
+ *   least the length of a turn. So it does not come back between two allocations of a tenant that still grows.
  * - No tenant returns before there is room for all of it. The room is reserved from the order on. The exception is a tenant for
  *   which there can never be room: it returns, and its allocation then fails.
  *

@@ -6,21 +6,21 @@
 #include "policy/placement/card_set.h"
 
 struct place_choice {
-	/* Why each card does not serve; see place_choose(). */
+	/* Why each card does not serve, or PLACE_FITS; see place_choose(). */
 	enum place_reason reason[PLACE_MAX_CARDS];
 	unsigned count;                 /* chosen cards; 0: none */
 	unsigned card[PLACE_MAX_CARDS]; /* indexes, ascending */
 	/* the share that is taken of each chosen card, in the same order */
 	struct place_need need[PLACE_MAX_CARDS];
-	struct place_cost cost; /* the chosen set's cost, by the request's evaluators */
+	struct place_cost cost; /* the cost of the chosen cards (evaluate.h) */
 	uint64_t sets_seen;
-	bool is_best; /* all sets were examined */
+	bool is_best; /* all sets of cards were examined, so the chosen one is best */
 };
 
 /*
  * Returns 0 and the chosen cards, or -ENOSPC and a reason for each card. If cards serve but are too few, their reason is
- * PLACE_ALLOCATED_INSUFFICIENT or PLACE_NUMA_NOT_FIT, never PLACE_FITS. Returns -EINVAL, and does not write *ret_choice, for
- * count 0 or an unknown evaluator.
+ * PLACE_ALLOCATED_INSUFFICIENT or PLACE_NUMA_NOT_FIT, never PLACE_FITS. Returns -EINVAL, and does not write *ret_choice, if the
+ * request is for 0 cards or names an unknown evaluator.
  */
 int place_choose(const struct place_node *node, const struct place_request *request,
 		 struct place_choice *ret_choice);

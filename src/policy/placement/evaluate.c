@@ -69,13 +69,13 @@ static int64_t fragmentation(struct place_remaining left)
 	return sum;
 }
 
-/* Less is better. The request must fit. */
+/* Returns the cost of placing the request on the card, which it must fit. Less is better. */
 static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
 {
 	struct place_remaining now = remaining_now(card), after = remaining_after(card, request);
 	int64_t lost = fragmentation(after) - fragmentation(now);
 
-	/* The second part is always smaller than the first part's factor, so it only decides ties. */
+	/* after.cores + after.memory is less than the factor of `lost`, so it decides only if `lost` is equal. */
 	return lost * (2 * WHOLE + 1) + after.cores + after.memory;
 }
 
@@ -153,7 +153,10 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
-/* Without a histogram, room has no price, so all cards cost the same and the next evaluator decides. */
+/*
+ * Cost: the room for later requests (room.h) that is lost. Without a histogram of these requests, room has no price. Then all
+ * cards cost the same, and the next evaluator decides.
+ */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
 {
@@ -175,7 +178,10 @@ static const struct evaluator {
 };
 #define EVALUATOR_COUNT (sizeof(evaluators) / sizeof(evaluators[0]))
 
-/* The chain of each policy. "auto" equals "topology": each of its evaluators affects only its own kind of request. */
+/*
+ * Each policy's evaluators, in order. "auto" equals "topology" and suits all requests: "link" matters only if several cards are
+ * requested, "share" only if a part of a card is.
+ */
 static const char *const chains[][PLACE_MAX_EVALUATORS] = {
 	[PLACE_POLICY_AUTO] = { "link", "share", "fragment" },
 	[PLACE_POLICY_BINPACK] = { "binpack", "fragment" },

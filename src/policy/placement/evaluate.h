@@ -1,7 +1,8 @@
 /*
  * Evaluators decide which of two sets of cards is better. Each evaluator gives a set a cost, which is a sum over its cards and
  * over its pairs of cards; less is better. A request is decided by a chain of evaluators. A later evaluator matters only if all
- * earlier ones see no difference. If the whole chain sees none, the cards with the lowest indexes are chosen.
+ * earlier ones see no difference. If the whole chain sees none, the cards with the lowest indexes are chosen. The evaluators,
+ * and what each prefers:
  *
  *   link      several cards: the highest sum of pairs' link scores (place_link_score())
  *   fragment  least fragmentation: a card in use costs nothing, a free card costs its links to cards that stay free
@@ -21,7 +22,7 @@
 /* One evaluator's costs on one node. */
 struct place_scale {
 	int64_t card[PLACE_MAX_CARDS];
-	/* The cost of a pair of cards in pair_cards is pair_factor times its link score. */
+	/* If both cards of a pair are in pair_cards (bit i: card i), the pair costs pair_factor times its link score. */
 	int64_t pair_factor;
 	uint64_t pair_cards;
 };
@@ -32,7 +33,7 @@ struct place_costs {
 	uint32_t score[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* link score of each pair */
 };
 
-/* A set's cost by each scale. Costs are compared scale by scale. */
+/* A set's cost by each scale (evaluator). by[i] is compared only if by[0] to by[i - 1] are equal. */
 struct place_cost {
 	int64_t by[PLACE_MAX_EVALUATORS];
 };

@@ -16,7 +16,7 @@ enum place_memory {
 };
 
 enum place_policy {
-	PLACE_POLICY_AUTO, /* the evaluators depend on the request: evaluate.h */
+	PLACE_POLICY_AUTO, /* same as PLACE_POLICY_TOPOLOGY */
 	PLACE_POLICY_BINPACK,
 	PLACE_POLICY_SPREAD,
 	PLACE_POLICY_TOPOLOGY,
@@ -93,13 +93,16 @@ const char *place_reason_name(enum place_reason reason);
 /* Returns true if `type` contains a name of `use` (or `use` is empty) and none of `nouse`. */
 bool place_is_type(struct place_words use, struct place_words nouse, const char *type);
 
-/* Checks one card by itself, ignoring NUMA nodes and the count. Returns PLACE_FITS or the first reason that applies. */
+/*
+ * Checks one card by itself. Ignores NUMA nodes, and whether enough cards serve the request. Returns PLACE_FITS or the first
+ * reason that applies.
+ */
 enum place_reason place_check_card(const struct place_card *card,
 				   const struct place_request *request);
 
 /*
  * Writes a text such as "3/8 CardInsufficientMemory, 5/8 CardNotHealth", in the order of the checks, cut at `size`;
- * "NodeInsufficientDevice" if there are too few cards. Returns as snprintf().
+ * "NodeInsufficientDevice" if the request asks for more than card_count cards. Returns as snprintf().
  */
 int place_reasons_text(const enum place_reason *reason, unsigned card_count,
 		       const struct place_request *request, char *text, size_t size);

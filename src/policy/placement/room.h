@@ -1,11 +1,10 @@
 /*
- * Room is the number of further requests of each kind that would still fit. This part counts it, and how much of it a placement
- * takes. Requests of one kind are equal. No I/O, no static data; thread safe.
+ * Room is the number of further requests of each kind that would still fit. This module counts it, and computes how much of it
+ * a placement takes. Requests of one kind are equal. No I/O, no static data; thread safe.
  *
  * The cost of a placement is a sum over all kinds: the number of requests that no longer fit, times the kind's price.
  * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce room, such as cards
- * of a rare type or wholly free nodes, is kept for the requests that can use nothing else. The kinds, the room of a card or
- * node for each kind, and the prices are plain numbers.
+ * of a rare type or wholly free nodes, is kept for the requests that can use nothing else.
  *
  * ("Beware of Fragmentation", USENIX ATC 2023, measures the room that the kinds cannot use. It has one price for all kinds. If
  * one request of a kind fits on a card, the paper counts all free room of the card as usable by that kind.)
@@ -17,7 +16,7 @@
 #define PLACE_KINDS_MAX 48
 
 struct place_kind {
-	struct place_request request; /* UUIDs, NUMA binding and evaluators are ignored */
+	struct place_request request; /* has no UUIDs, NUMA binding or evaluators */
 	double price;                 /* price of the room for one request of this kind */
 };
 
@@ -26,19 +25,19 @@ struct place_histogram {
 	struct place_kind kind[PLACE_KINDS_MAX];
 };
 
-/* How many requests of each kind a card would serve if it served only that kind. */
+/* For each kind: how many shares (parts of a request on one card) a card would serve if it served only this kind. */
 struct place_fits {
 	uint16_t of[PLACE_KINDS_MAX];
 };
 
-/* For each kind: how many requests the cards of a set would serve, and how many of these cards would serve at least one. */
+/* For each kind: how many shares the cards of a set would serve, and how many of these cards would serve at least one. */
 struct place_tally {
 	uint32_t shares[PLACE_KINDS_MAX];
 	uint16_t cards[PLACE_KINDS_MAX];
 };
 
 /*
- * Count the requests that a card would serve: place_kind_fits() of one kind, place_card_fits() of each kind in the histogram.
+ * Count the shares that a card would serve: place_kind_fits() of one kind, place_card_fits() of each kind in the histogram.
  */
 uint16_t place_kind_fits(const struct place_card *card, const struct place_request *kind);
 void place_card_fits(const struct place_histogram *histogram, const struct place_card *card,

@@ -57,8 +57,8 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 }
 
 /*
- * Returns true if the card has the bytes that the item lacks, besides those that STARTING items may take. Also true if
- * the card has no work that might end and free memory (freeze_policy.h: Room).
+ * Returns true if the card has the bytes that the item lacks to reach threshold_bytes, besides those that STARTING items may
+ * still take. Also true if the card has no work that might end and free memory (freeze_policy.h: Room).
  */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,

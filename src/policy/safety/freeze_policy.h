@@ -14,9 +14,9 @@
  *   already holds threshold_bytes is not frozen.
  * - ASKING: the cards' figures are too old. The item is frozen until they have been read, a few milliseconds, and then goes
  *   on if there is room.
- * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least recent use first, none overtaken for ever.
- *   The next item goes when none is STARTING on a card that both may use. An overdue item that does not fit keeps its cards
- *   from the items behind it.
+ * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least recent use first, and no item is
+ *   overtaken for ever. The next item goes when none is STARTING on a card that both may use. An overdue item that does not fit
+ *   keeps its cards from the items behind it.
  * - SETTLED items are never frozen: they would keep the memory that they hold, and could not use it.
  *
  * The guarantee: no allocation fails for want of memory, as long as no container needs more than threshold_bytes, or pauses
@@ -73,17 +73,17 @@ bool freeze_is_held(const struct freeze_item *item);
 void freeze_note_memory(struct freeze_item *item, uint64_t held_bytes, uint64_t now_ns);
 
 /*
- * Call when `item`, one of `items` with `cards` and `key` set, begins GPU work. Call again, with `fresh`, once the figures of
- * its cards have been read since. Sets the phase of `item`, unless the phase is past ASKING; freeze_is_held() then tells
- * whether to freeze the item.
+ * Call when `item`, one of `items` with `cards` and `key` set, begins GPU work. If its phase is ASKING afterwards, read its
+ * cards' figures anew, and call again with `fresh` true. Sets the phase of `item`, unless the phase is past ASKING.
+ * freeze_is_held() then tells whether to freeze the item.
  */
 void freeze_start(const struct freeze_config *config, const struct freeze_card *cards,
 		  unsigned card_count, struct freeze_item *const *items, size_t count,
 		  struct freeze_item *item, bool fresh, uint64_t now_ns);
 
 /*
- * Notes settled items. Lets the next waiting item go and returns it; NULL: none may go. Call with fresh figures, repeatedly
- * until it returns NULL.
+ * First makes items SETTLED whose memory has not changed for long enough. Then lets the next waiting item go and returns it;
+ * NULL: none may go. Call with fresh figures, repeatedly until it returns NULL.
  */
 struct freeze_item *freeze_next(const struct freeze_config *config, const struct freeze_card *cards,
 				unsigned card_count, struct freeze_item *const *items, size_t count,

@@ -17,7 +17,7 @@
 #include "base/error.h"
 
 #define HEALTH_POLL_NS UINT64_C(1000000000) /* time between two polls of a card */
-/* number of failed calls in a row after which the card counts as not answering */
+/* number of failed calls in a row after which the card is unhealthy (is_failing) */
 #define HEALTH_FAILURES 3
 #define HEALTH_ANSWERS 3
 #define HEALTH_REASON_MAX 160
@@ -67,7 +67,7 @@ struct health {
 	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };
 
-/* The time of an event, by both clocks. */
+/* The time of an event, by the monotonic clock (now_ns) and by the wall clock (now_s). */
 struct health_time {
 	uint64_t now_ns;
 	double now_s; /* seconds since 1970 */

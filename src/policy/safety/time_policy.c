@@ -1,6 +1,6 @@
 #include "policy/safety/time_policy.h"
 
-/* Adds `rate` of the passed time to *unpaid_ns. Returns true from `bound_ns` on. */
+/* Adds `rate` times the passed time to *unpaid_ns. Returns true if *unpaid_ns is now at least `bound_ns`. */
 static bool add(uint64_t *unpaid_ns, double rate, uint64_t passed_ns, uint64_t bound_ns)
 {
 	/* Bound the unpaid time, so that a tenant that no longer exceeds its charge is soon out of violation. */

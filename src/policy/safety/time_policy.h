@@ -6,8 +6,8 @@
  * The driver observes the GPU five times a second, and each time counts the GPU's use for the one process that works at that
  * moment. These are *samples*. A *reading* fetches those of the last 0.6 s. By chance, a tenant may get more samples than its
  * share. If turns repeat in the rhythm of the samples, this may last for many seconds. So samples are *certain* to show unpaid
- * work only in two cases: the tenant was charged for nothing at that time, or the other tenants' samples account for all that
- * those were charged for. Otherwise they are only *likely* to show it, and a violation needs much more of them.
+ * work only in two cases. Either the tenant was charged for nothing at that time, or the other tenants have samples for all the
+ * time that they were charged for. Otherwise samples are only *likely* to show unpaid work, and a violation needs many more.
  *
  * It is not known exactly which time a sample covers. So it is compared with the peak: the largest share of the GPU's time that
  * the tenant was charged for in any 150 ms of the last second. Thus a tenant whose work comes in bursts is never taken for one
@@ -22,7 +22,7 @@
 
 /* share of a GPU's time by which samples may exceed the charge: their error, and time that is charged to nobody */
 #define TIME_SLACK 0.1
-/* A tenant with a smaller peak than this was charged for nothing. */
+/* A tenant with a smaller peak than this counts as charged for nothing. */
 #define TIME_NOTHING 0.01
 /* A longer interval between readings counts as this, so one reading alone never shows a violation. */
 #define TIME_LONGEST_NS UINT64_C(500000000)
@@ -32,12 +32,15 @@
 
 struct time_reading {
 	uint64_t passed_ns; /* time since the last reading */
-	double peak;        /* the largest charged share since the last reading, 0 to 1 */
-	/* shares of the samples that show the tenant's work, 0 to 1 */
+	double peak;        /* the largest charged share of the last second (see above), 0 to 1 */
+	/* shares of the GPU's time in which, by the samples, the tenant certainly or likely worked, 0 to 1 */
 	double certain, likely;
 };
 
-/* A tenant's unpaid time: measured beyond peak and slack, less what other readings were below that. All zero at first. */
+/*
+ * A tenant's unpaid time. A reading above peak plus slack increases it, and a reading below that decreases it, down to 0. All
+ * zero at first.
+ */
 struct time_account {
 	uint64_t certain_ns, likely_ns;
 };

@@ -56,7 +56,7 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	return 0;
 }
 
-/* Names that users give contain no '/', so they never equal the names that are made here. */
+/* A name made of a namespace or a uid contains '/'. A name that a user gives never does, so the two cannot be equal. */
 static void name_group(const char *given, const struct sharing_facts *f, char group[SPACE_GROUP_MAX])
 {
 	if (*f->namespace_name)

@@ -3,8 +3,9 @@
 #include <math.h>
 
 #define WINDOW_NS 250e6 /* time over which a share is measured */
-#define TOLERANCE 0.03  /* smallest measurable lack, as a part of the guarantee */
-/* the predicted lengths of a member's work count as known if at most this fraction of its recent work was never timed alone */
+/* a share counts as below the guarantee only if more than this part of the guarantee is missing */
+#define TOLERANCE 0.03
+/* the predicted lengths of a member's work are known if at most this fraction of its recent work was never timed alone */
 #define UNTRIED_MOST 0.1
 /* a member's speed is averaged over about the last second of its work while no other member ran */
 #define ALONE_FADE_NS 1e9
@@ -40,7 +41,7 @@ static uint64_t done_since(struct mps_client *m, const struct mps_client_observa
 				   ? seen->reported_work_ns - seen->inflight_ns
 				   : 0;
 
-	/* reported_work_ns became smaller: its counter began again at 0. */
+	/* reported_work_ns is less than the work that had ended already: its counter began again at 0. */
 	if (seen->reported_work_ns < m->done_ns)
 		m->done_ns = done_ns;
 	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;

@@ -14,7 +14,8 @@
  *
  * When a member is below, members above their guarantee get a pace: at first their present share, then less and less until the
  * member below has its guarantee. When that member has more, the paces rise again. No pace is less than a member's guarantee.
- * Members with the lowest priority are slowed first. A pace is kept while the member that it protects is idle.
+ * Members with the lowest priority are slowed first. While the member that a pace protects is absent, the pace is kept, but
+ * limits nothing.
  *
  * If no speed is known, no member is held: the group is plain MPS. All counters are reports of the tenants. The worst that a
  * false report can do is to slow other members down to their guarantees.

@@ -96,7 +96,7 @@ void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_n
 
 /* ---- answers of the API server ---- */
 
-/* Returns the step that reads the object again before a write is repeated. */
+/* Returns the step from which to repeat a failed step. Before a write is repeated, its object is read again. */
 static enum bind_step read_step_of(enum bind_step step)
 {
 	switch (step) {
@@ -235,7 +235,7 @@ static char *lock_patch(const struct bind_job *job, bool is_taken)
 	return patch_metadata(&pair, 1, NULL, 0, job->node_version);
 }
 
-/* Makes the step's request body; NULL if it has none. Returns false if memory runs out. */
+/* Makes the step's request body. If the step has none, leaves *ret as it is. Returns false if memory runs out. */
 static bool make_body(struct bind_job *job, char **ret)
 {
 	switch (job->step) {

@@ -118,8 +118,8 @@ static bool is_plain(const char *name)
 }
 
 /*
- * Checks that the node still offers the decision's cards. An allotd that stops first withdraws its cards, and from then on
- * serves only pods that already held the lock.
+ * Checks that the node still offers the decision's cards. Before allotd stops, it withdraws its cards. From then on, it serves
+ * only pods that already held the lock.
  */
 static int check_cards(const struct decision *d, const json_t *node, struct error *err)
 {

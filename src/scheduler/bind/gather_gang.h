@@ -15,7 +15,7 @@ struct gather;
 struct gather_terms {
 	struct model *model; /* required; must outlive the gather */
 	uint64_t wait_ns;    /* longest wait of a binding for its gang */
-	/* Starts a binding. Returns 0 if `done` will be called once, later; otherwise `done` is never called. */
+	/* Starts a binding. Returns 0 if done(of, ...) will be called once, later; otherwise it is never called. */
 	int (*start)(void *data, const struct decision *decision, bind_done done, void *of);
 	void *data;
 };

@@ -48,7 +48,7 @@ struct cluster {
 	LIST_HEAD(, bind_call) bind_call;
 };
 
-/* The data that the end of a binding needs: `done`, and the pod whose reservation may be released. */
+/* Data of a binding under way, for binding_done(): the caller's `done`, and the pod whose reservation may be released. */
 struct bind_call {
 	struct cluster *cluster;
 	bind_done done;

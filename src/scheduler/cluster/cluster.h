@@ -32,13 +32,13 @@ struct cluster_terms {
 	 * reason
 	 */
 	uint64_t opportunistic_patience_ns;
-	bool has_filter_events;    /* report filter calls by events (recorder.h) */
+	bool has_filter_events;    /* make events of filter results (recorder.h) */
 	struct sched_audit *audit; /* NULL if off; must outlive the cluster */
 	/* the Lease for leader election; NULL: there is no other replica, and this one always leads */
 	const char *lease_namespace, *lease_name;
 	/* the Lease of the kube-schedulers in the replicas' pods (kube_lease.h); NULL if there is none */
 	const char *kube_lease_namespace, *kube_lease_name;
-	/* called at the end of cluster_end(); may be NULL */
+	/* called when the work of cluster_end() is done, perhaps after it returned; may be NULL */
 	void (*ended)(void *data);
 	void *data;
 };
@@ -47,17 +47,17 @@ struct cluster_terms {
 int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err);
 /* Drops all work without calling any callback. NULL is allowed; returns NULL. */
 struct cluster *cluster_stop(struct cluster *cluster);
-/* Ends in order: cancels bindings, releases the lease so that another replica leads at once, calls `ended`. */
+/* Cancels bindings and releases the lease, so that another replica can lead at once. Then calls `ended`, perhaps later. */
 void cluster_end(struct cluster *cluster);
 
 struct kube_client *cluster_client(struct cluster *cluster);
 struct model *cluster_model(struct cluster *cluster);
-/* Returns 0 if every list of objects has been complete at least once, else -EAGAIN. */
+/* Returns 0 if nodes, pods and quotas have each been listed completely at least once, else -EAGAIN. */
 int cluster_check_ready(const struct cluster *cluster, struct error *err);
-/* Returns 0 if this replica may bind, or -EAGAIN if lists are incomplete or another replica leads; err names that replica. */
+/* Returns 0 if this replica may bind; -EAGAIN if it does not lead, or as cluster_check_ready(). err says why. */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);
 
-/* Reports the result of a filter call to the pod by events (recorder.h). */
+/* Reports the result of a filter call as events of the pod (recorder.h). */
 void cluster_record_filter(struct cluster *cluster, struct filter_answer *answer);
 
 /*

@@ -54,7 +54,7 @@ void election_init(struct election *election, const struct election_terms *terms
 /* Whether this replica may act as leader. Ask before each action. */
 bool election_may_act(const struct election *election, uint64_t now_ns);
 
-/* Reports the lease as read; NULL if it does not exist. */
+/* Call when the lease was read. `lease` is NULL if it does not exist. */
 void election_observe(struct election *election, const struct lease *lease, uint64_t now_ns);
 
 /* Call when the lease may differ from `seen`: the next step reads it. */

@@ -173,8 +173,8 @@ static void check(void *data)
 	v->tokens += v->tokens < EVICTOR_AT_ONCE;
 	if (v->terms.may_act(v->terms.data) && model_is_ready(v->terms.model)) {
 		/*
-		 * Take all tokens or none: with fewer tokens, only some of the victims that make room for one pod might be
-		 * evicted.
+		 * A token permits one eviction. Wait until there are EVICTOR_AT_ONCE tokens: with fewer, perhaps only some of
+		 * the victims that make room for one pod would be evicted.
 		 */
 		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
 						    v->tokens == EVICTOR_AT_ONCE ? v->tokens : 0);

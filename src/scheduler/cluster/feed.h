@@ -18,7 +18,7 @@ struct feed;
 struct feed_terms {
 	struct kube_client *client; /* must outlive the feed, as must the model */
 	struct model *model;
-	void (*ready)(void *data); /* called once, when every list has been complete; may be NULL */
+	void (*ready)(void *data); /* called once, when feed_is_ready() becomes true; may be NULL */
 	/* called for a new or changed node, after the model was updated; may be NULL */
 	void (*node)(void *data, const json_t *node);
 	void *data;
@@ -29,8 +29,8 @@ int feed_start(const struct feed_terms *terms, struct feed **ret);
 struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL */
 
 /*
- * Whether the lists of nodes, pods and quotas were complete once. A list of quotas that the server forbids counts as complete.
- * The lists may be out of date by now: see feed_is_degraded().
+ * Whether nodes, pods and quotas have each been listed completely at least once. A list of quotas that the server forbids
+ * counts as complete. The lists may be out of date by now: see feed_is_degraded().
  */
 bool feed_is_ready(const struct feed *feed);
 /* Whether a watch fails and is being restarted. */

@@ -1,7 +1,7 @@
 /*
- * Finds out whether the kube-scheduler in the same pod as this process leads. In a pod with both schedulers, kube-scheduler has
- * a Lease of its own, whose holder begins with the pod's hostname. This module only reads that Lease. Call from the client's
- * thread.
+ * Finds out whether the kube-scheduler in the same pod as this process leads. The kube-schedulers elect their leader by a Lease
+ * of their own, whose holder begins with the hostname of the leader's pod. This module only reads that Lease. Call from the
+ * client's thread.
  */
 #pragma once
 

@@ -326,7 +326,7 @@ void leader_release(struct leader *l)
 	election_stop(&l->election);
 	report_change(l);
 	alarm_set(kube_client_reactor(l->terms.client), &l->give_up, LEADER_RELEASE_LIMIT_NS);
-	/* Wait for a renewal under way, because the release must name the version that the renewal creates. */
+	/* run_step() waits for a renewal under way: the release must name the version that the renewal creates. */
 	set_check(l, 0);
 }
 

@@ -22,7 +22,7 @@ struct leader_terms {
 	 * conflict with the work of the next leader. The call may be late: before each action ask leader_may_act().
 	 */
 	void (*changed)(void *data, bool is_leader);
-	/* called at the end of leader_release(), even if it failed; may be NULL */
+	/* called when leader_release() has released the lease, or could not; may be NULL */
 	void (*released)(void *data);
 	void *data;
 };
@@ -41,7 +41,7 @@ struct leader *leader_free(struct leader *leader);
 /* Whether this replica leads. Turns false before another replica can lead, even if this replica receives no more updates. */
 bool leader_may_act(const struct leader *leader);
 
-/* Ends in order, within LEADER_RELEASE_LIMIT_NS: if we lead, calls `changed` and releases the lease; then calls `released`. */
+/* If this replica leads, calls `changed` and releases the lease. Then, within LEADER_RELEASE_LIMIT_NS, calls `released`. */
 #define LEADER_RELEASE_LIMIT_NS (UINT64_C(3) * 1000000000)
 void leader_release(struct leader *leader);
 

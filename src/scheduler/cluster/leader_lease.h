@@ -31,5 +31,5 @@ int lease_read(const json_t *object, struct lease *ret, struct error *err);
 char *lease_body(const char *in_namespace, const char *name, const struct lease *lease);
 char *lease_patch(const struct lease *lease);
 
-/* Writes a time (ns since 1970) as RFC 3339 with microseconds, which MicroTime requires. */
+/* Writes a time (ns since 1970) as RFC 3339 with microseconds, as Kubernetes' type MicroTime requires. */
 void lease_format_time(uint64_t ns, char text[LEASE_TIME_MAX]);

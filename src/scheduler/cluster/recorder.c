@@ -34,7 +34,7 @@ struct pod {
 	TAILQ_ENTRY(pod) link;         /* in a list whose first pod is forgotten first */
 	char *uid, *name, *in_namespace;
 	struct pod_event failed[WORDS_MOST], placed;
-	/* due_ns: earliest time of the next event; step_ns: the pause after the last event; doubles with each event */
+	/* due_ns: earliest time of the next event; step_ns: the pause after the last event, which doubles each time */
 	uint64_t due_ns, step_ns;
 	uint64_t filtered_since_event; /* filter calls since the last event */
 	size_t fit, unfit;             /* numbers of nodes in the last filter call */

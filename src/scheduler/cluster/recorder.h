@@ -1,6 +1,6 @@
 /*
- * Reports the result of filter calls (which nodes a pod fits) to the pods by events (filter_events.h), after the call was
- * answered. Call from the client's thread.
+ * Reports the results of filter calls (which nodes a pod fits) as Kubernetes events of the pods (filter_events.h). The events
+ * are sent after the call was answered. Call from the client's thread.
  *
  * kube-scheduler filters a waiting pod again and again. The pod gets one event per reason, with a count, as by client-go's
  * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. Per second, all pods

@@ -21,7 +21,7 @@ struct explain_query {
 
 /*
  * Explains the named pod; *ret is a new object. Returns 0, -ENOENT if there is no such pod with GPU requests or no such node,
- * -EAGAIN if the first lists are incomplete, or -ENOMEM.
+ * -EAGAIN if the cluster's nodes and pods are still being read, or -ENOMEM.
  */
 int explain_pod(struct model *model, const struct explain_query *query, json_t **ret,
 		struct error *err);

@@ -28,8 +28,8 @@ static bool is_opportunistic(const struct model *m)
 }
 
 /*
- * Returns why card i's measured use is unknown, so that an opportunistic pod is judged by guaranteed compute instead; NULL
- * if the use is known.
+ * Returns why card i's measured use is unknown; NULL if it is known. While it is unknown, an opportunistic pod is judged by
+ * guaranteed compute.
  */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
@@ -61,7 +61,7 @@ static bool explain_is_cooling(const struct model *m, const struct model_node *n
 	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
-/* Returns, as JSON, the figures of card i from which opportunistic_taken_pct() computes. */
+/* Returns, as JSON, how much compute of card i is taken for an opportunistic pod, and the figures from which that follows. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);
@@ -246,7 +246,7 @@ static json_t *count_reasons(const struct inventory *inventory, const struct fit
 	return object;
 }
 
-/* Adds the largest free memory of a card that lacks memory, and the largest free compute of a card that lacks compute. */
+/* Adds the largest free memory among the cards that lack memory, and the largest free compute among those that lack compute. */
 static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		     const enum place_reason *reason)
 {
@@ -336,7 +336,7 @@ static json_t *verdict(const struct model_node *node, const char *word)
 	return json_pack("{s:s,s:s}", "node", node->name, "verdict", word);
 }
 
-/* Says why the pod may not use a node that it fits; NULL if it may. Filter has the same checks, in the same order. */
+/* Says why the pod may not use a node that it fits; NULL if it may. The verb filter makes the same checks, in this order. */
 static json_t *why_left(const struct model *m, const struct model_node *node,
 			const struct model_pod *pod)
 {

@@ -14,5 +14,5 @@ json_t *explain_node(struct model *model, const struct model_node *node,
 
 void explain_add_share(json_t *to, const struct inventory_share *share);
 
-/* Returns a text as a JSON string, also if it was cut inside a character. */
+/* Returns a text as a JSON string, even if the text ends inside a UTF-8 character. */
 json_t *explain_text(const char *text);

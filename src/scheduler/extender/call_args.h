@@ -19,8 +19,9 @@ struct call_name {
 
 struct call_args {
 	unsigned references;
-	json_t *object; /* the arguments; may lack NodeNames: see `name`; owned */
-	const json_t *whole; /* whole Node objects, part of `object`; if the call has them, its names are ignored */
+	json_t *object; /* the arguments, perhaps without NodeNames (`name` has the names); owned */
+	/* list of Node objects, a part of `object`; NULL if the call has none; if it has some, NodeNames is ignored */
+	const json_t *whole;
 	/* the call names nodes and sends no Node objects; a null list of names counts as empty */
 	bool is_by_names;
 	size_t count; /* number of nodes, in either form */

@@ -74,8 +74,8 @@ int inventory_of_object(struct model *m, const json_t *node, struct inventory *r
 /* ---- prioritize ---- */
 
 /*
- * Weight of a node's fullness in its score: of nodes where the pod takes equally valuable room, the fuller one wins. The weight
- * is too small to outweigh the loss of room for one request.
+ * Weight of a node's fullness in its score. Of nodes where the pod takes equally valuable room from other requests
+ * (policy/placement/room.h), the fuller one wins. The weight is too small to outweigh the loss of room for one request.
  */
 #define TIE 1e-12
 

@@ -1,7 +1,7 @@
 /*
  * Implements the verbs of a scheduler extender (k8s.io/kube-scheduler/extender/v1), as functions of the model and the JSON
- * arguments, without I/O or clock. Each answer is a new object, NULL if memory runs out. Malformed arguments give an answer
- * with "Error". Call from the model's thread.
+ * arguments, without I/O or clock. The caller owns each answer; NULL if memory runs out. To malformed arguments, filter answers
+ * with "Error", prioritize with equal scores, and preempt with no nodes. Call from the model's thread.
  */
 #pragma once
 
@@ -19,8 +19,8 @@
  * HAMi's words, "3/8 CardInsufficientMemory, 5/8 CardNotHealth"; nodes where evictions would not help go to
  * FailedAndUnresolvableNodes.
  *
- * Reserves nothing, with one exception: a call with names reserves room for a pod's whole gang, if there is room
- * (extender_gang.h). Release the answer with filter_answer_put().
+ * Reserves nothing, with one exception: a call that sends node names, not Node objects, reserves room for the pod's whole gang
+ * (extender_gang.h), if there is enough. Release the answer with filter_answer_put().
  */
 struct filter_answer *extender_filter(struct model *model, struct call_args *args);
 
@@ -43,7 +43,7 @@ json_t *extender_preempt(struct model *model, const json_t *args);
  *   -ENOENT  the pod or the node is unknown
  *   -ESTALE  the pod was replaced, is bound already, or is terminating
  *   -ENOSPC  the cards no longer suffice; err gives the reasons
- *   -EAGAIN  the watch's first lists are incomplete, or no room is reserved for the pod's gang
+ *   -EAGAIN  the cluster's nodes and pods are still being read, or no room is reserved for the pod's gang
  *   -ENOMEM  memory ran out
  */
 int extender_decide(struct model *model, const json_t *args, uint64_t now_ns, struct decision *ret,

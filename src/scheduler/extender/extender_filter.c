@@ -294,7 +294,8 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	f.failed = !f.answer || !f.others;
 	/*
 	 * A call that names nodes is about a real pod; an autoscaler's simulation sends whole Node objects instead. The model
-	 * adds a real pod here, because the watch may not have reported it yet. extender_call_begin() reports its errors.
+	 * adds a real pod here, because the watch may not have reported it yet. Errors are ignored here:
+	 * extender_call_begin() finds and reports them.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
 		model_update_pod_from_filter(m, json_object_get(args->object, "Pod"), NULL);

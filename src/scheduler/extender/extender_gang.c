@@ -25,7 +25,7 @@ static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
 	va_end(args);
 }
 
-/* Writes what is wrong with the gang's annotations, which no amount of room can cure. Returns false if nothing is wrong. */
+/* If more room would not help the gang (wrong annotations, or too few of its pods exist), writes why and returns true. */
 static bool answer_if_invalid(const struct gang_rank *member, const struct gang_counts *counts,
 			      struct gang_answer *ret)
 {
@@ -128,7 +128,7 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 			answer_node(member, ret);
 			return;
 		}
-		/* The pod no longer fits the reserved node, or the call does not name it, and no other node fits. */
+		/* The pod no longer fits the reserved node, or the call does not name that node. No other node fits. */
 		model_drop_reserved(m, member->pod);
 		counts = gang_counts_of(member->gang);
 		verdict = gang_judge(&counts);

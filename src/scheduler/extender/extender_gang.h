@@ -32,7 +32,7 @@ struct gang_answer {
 	char text[GANG_TEXT_MAX];
 };
 
-/* Answers a filter call with names. May reserve room for the whole gang. */
+/* Answers a filter call that sends node names, not Node objects. May reserve room for the whole gang. */
 void extender_gang_filter(struct model *model, const struct extender_call *call, json_t *names,
 			  struct gang_answer *ret);
 

@@ -17,8 +17,8 @@ struct extender_call {
 };
 
 /*
- * Begins a call. Returns 0, -ENOMEM, -EINVAL if `args` has no pod, or -EAGAIN if the model's first lists are incomplete. A
- * malformed request is no error here: see `request_error`.
+ * Begins a call. Returns 0, -ENOMEM, -EINVAL if `args` has no pod, or -EAGAIN if the cluster's nodes and pods are still
+ * being read. A malformed request is no error here: see `request_error`.
  */
 int extender_call_begin(struct model *model, const json_t *args, struct extender_call *ret,
 			struct error *err);

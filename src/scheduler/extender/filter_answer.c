@@ -126,7 +126,7 @@ static char *put(char *to, const char *text)
 	return stpcpy(to, text);
 }
 
-/* Returns the Node objects that fit, as kube-scheduler sent them, or NULL if memory runs out. */
+/* Returns, as JSON, the Node objects that fit, as the caller sent them. NULL if memory runs out. */
 static char *dump_whole(const struct filter_answer *a)
 {
 	json_t *fit = json_array(), *list = json_object();

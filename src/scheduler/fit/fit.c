@@ -332,7 +332,7 @@ static bool check_pair(struct fit *fit, const struct inventory *inventory)
 }
 
 /*
- * Picks first cards that the other part cannot use, then cards that serve both parts at once, then cards that serve either part
+ * First picks cards that the other part cannot use, then cards that serve both parts at once, then cards that serve either part
  * but not both.
  */
 static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsigned part,

@@ -5,8 +5,8 @@
  * A part is one container's request. Parts get cards one after the other, containers that run together first; each part sees
  * the cards as the earlier parts left them. If there are only two such containers, the cards are computed instead of tried
  * (is_pair() in fit.c has the conditions), so that a solution is found if there is one. An init container ends before the main
- * containers begin. So it sees the node without them, but with the sidecars started before it. It gets cards of the main
- * containers again, if these cards suffice; such a card is charged only the larger share.
+ * containers begin. So it sees the node without them, but with the sidecars started before it. It gets the same cards
+ * as the main containers, if these cards suffice. Such a card is charged only the larger of the two shares.
  */
 #pragma once
 

@@ -10,7 +10,7 @@ struct quota_amounts fit_quota_of(const struct place_need *need)
 					 [QUOTA_GPUS] = 1 } };
 }
 
-/* Whether the part uses the same amounts of the quota on every card. */
+/* Whether the part (one container's request) uses the same amounts of the quota on every card. */
 static bool is_fixed(const struct request_part *part)
 {
 	return part->place.memory == PLACE_MEMORY_BYTES && !place_needs_whole_card(&part->place);

@@ -20,7 +20,7 @@ struct fit_quota {
 	bool has_init;    /* has init containers, which may share cards with other containers */
 	bool is_exceeded; /* cards were found, but together they exceed the quota */
 	struct quota_limits left;
-	struct quota_amounts lasting; /* lower bound of what all parts that run together use */
+	struct quota_amounts lasting; /* lower bound of what all containers that run together use */
 	/*
 	 * For one share of the part set by fit_quota_set_part(): a lower bound of what the pod's other shares use at the same
 	 * time.
@@ -32,7 +32,7 @@ void fit_quota_clear(struct fit_quota *quota);
 /* Sets the quota for a request. `used`: what the namespace's other pods use of it. */
 void fit_quota_set(struct fit_quota *quota, const struct request *request,
 		   const struct quota_limits *limits, const struct quota_amounts *used);
-/* Sets the part whose cards fit_quota_refuses() checks from now on. */
+/* Sets the part (one container's request) for which fit_quota_refuses() checks cards from now on. */
 void fit_quota_set_part(struct fit_quota *quota, const struct request_part *part);
 
 /* Returns the amounts by which a share uses up a quota. */

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 enum gang_state {
-	/* neither bound nor being bound, and ending or held by scheduling gates: does not count for the gang */
+	/* a pod that ends or is held by scheduling gates, and is not bound or being bound: does not count for the gang */
 	GANG_ABSENT,
 	GANG_PENDING,
 	GANG_RESERVED,
@@ -26,7 +26,7 @@ enum gang_state {
 };
 
 struct gang_counts {
-	unsigned size; /* number of pods that the gang needs; 0 if no pod names it */
+	unsigned size; /* number of pods that the gang needs; 0 if no pod names a size */
 	unsigned count[GANG_STATES];
 };
 
@@ -49,7 +49,7 @@ enum gang_verdict gang_judge(const struct gang_counts *counts);
 unsigned gang_count_committed(const struct gang_counts *counts);
 /* Returns the gang's size less gang_count_committed(): how many pods need room, or have room that may still be taken back. */
 unsigned gang_count_to_place(const struct gang_counts *counts);
-/* Whether a pod is bound or being bound. From then on, each other pod's reservation expires by itself. */
+/* Whether a pod of the gang is bound or being bound. From then on, the gang's reservations expire one by one. */
 bool gang_has_begun(const struct gang_counts *counts);
 /* Whether the pods in state GANG_WAITS_TO_BIND may be bound now. */
 bool gang_may_bind(const struct gang_counts *counts);
@@ -80,8 +80,8 @@ size_t gang_place(const struct gang_trial *trial, size_t count, size_t needed,
 		  struct gang_slot *order);
 
 /*
- * Returns the pause after a gang's reservations expired before all its pods reached bind. During the pause, no room is reserved
- * for the gang. The first pause is one to two times `hold_ns`; each further failure in a row doubles it, up to a factor of 16.
- * `failures` is at least 1. `salt` differs between gangs, so that two of them do not retry together.
+ * Returns the pause after a gang's reservations expired before bind calls for all its pods came. During the pause, no room is
+ * reserved for the gang. The first pause is one to two times `hold_ns`. Each further failure in a row doubles it, up to a
+ * factor of 16. `failures` is at least 1. `salt` differs between gangs, so that two of them do not retry together.
  */
 uint64_t gang_backoff_ns(unsigned failures, uint64_t hold_ns, uint32_t salt);

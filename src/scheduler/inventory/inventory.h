@@ -65,7 +65,7 @@ struct inventory_source {
 int inventory_read(const struct inventory_source *source, struct string_map *strings,
 		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
-/* Makes a copy, on which shares can be charged for a trial. Returns 0 or -ENOMEM. */
+/* Makes a copy. Charging shares to it does not change the original. Returns 0 or -ENOMEM. */
 int inventory_copy(const struct inventory *from, struct inventory *ret);
 
 static inline void inventory_prefetch(const struct inventory *inventory)

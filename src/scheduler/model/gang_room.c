@@ -15,12 +15,12 @@ static void begin_fit(struct model *m, const struct model_pod *pod)
 }
 
 /*
- * Results of checking each node, kept for the next pod. A gang's pods are mostly alike and each placement changes one node, so
- * the next pod usually checks only one node again.
+ * Results of checking each node, kept for the gang's next pod. A gang's pods are mostly alike, and placing one changes only one
+ * node. So usually only that node is checked again.
  */
 struct scan {
 	bool is_known;
-	uint64_t source;     /* request_source() of the checked pod */
+	uint64_t source;     /* digest of the checked pod's request (request_source()) */
 	const json_t *names; /* the nodes that were checked, by name */
 	struct node_fit {
 		struct model_node *node; /* NULL if no node has this name */
@@ -105,8 +105,8 @@ struct placement {
 
 struct gang_search {
 	struct model *model;
-	const struct gang_rank *asker;
-	struct placement *placement; /* owned */
+	const struct gang_rank *asker; /* pod of the current filter or preempt call */
+	struct placement *placement;   /* one for each pod that needs room; owned */
 	size_t count;
 	struct scan scan;
 };
@@ -281,7 +281,7 @@ static void remove_pods(struct removal *l, struct model_node *node)
 	}
 }
 
-/* Discharges, for the trial, the pods on the members' candidate nodes that may_remove() accepts. */
+/* On all candidate nodes of the gang's pods, discharges the pods that may_remove() accepts. The caller charges them again. */
 static void remove_pods_of_candidates(struct gang_search *s, struct removal *l)
 {
 	const json_t *last = NULL, *name;

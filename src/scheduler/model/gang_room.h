@@ -29,10 +29,11 @@ bool gang_room_without(struct model *model, struct gang *gang, const struct gang
 bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
 			   size_t needed);
 
-/* Whether the member still fits `node`, on which it has its reservation. */
+/* Whether the gang's pod `member` still fits `node`, on which it has its reservation. */
 bool gang_room_still_fits(struct model *model, const struct gang_rank *member,
 			  const struct model_node *node);
 /*
- * Moves the member's reservation to the best node of its current filter call. If none fits, returns false and changes nothing.
+ * Moves the reservation of the gang's pod `member` to the best node of its current filter call. If none fits, returns false and
+ * changes nothing.
  */
 bool gang_room_move(struct model *model, struct gang_rank *member);

@@ -55,7 +55,7 @@ void model_remove_node(struct model *model, const char *name);
 /*
  * Adds or updates a pod. Returns 0, -ENOMEM, or -EINVAL if the object or its annotations of shares are malformed, or if these
  * annotations are ignored because the pod requests no GPU. A malformed request is no error here: the pod waits, and
- * explanations have the reason. Pods without shares, GPU requests and gang are not stored, unless a filter call named them.
+ * explanations have the reason. A pod that has no shares, no GPU request and no gang is stored only if a filter call named it.
  */
 int model_update_pod(struct model *model, const json_t *pod, struct error *err);
 void model_remove_pod(struct model *model, const json_t *pod);

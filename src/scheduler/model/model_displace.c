@@ -111,8 +111,8 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
 }
 
 /*
- * Whether evictions would make room on the node for m->fit's request. False if the node is kept for a pod or gang that this pod
- * does not outrank. Free *ret_list in any case.
+ * Whether evictions would make room on the node for m->fit's request. False if the node is kept for another pod, or a gang,
+ * that nomination->pod does not outrank. Free *ret_list in any case.
  */
 static bool try_node(struct model *m, const struct model_node *node,
 		     const struct nomination *nomination, struct opportunistic **ret_list,
@@ -206,9 +206,9 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 }
 
 /*
- * Names up to `most` victims to evict for the pod, and returns their number; the next call names the others. Names none and
- * sets *ret_waits if more than `most` are needed, but this call of model_take_displaced() has already named victims for other
- * pods (!is_first). Then the next call may name all at once.
+ * Names up to `most` victims to evict for the pod, and returns their number. If more are needed, the next call names the rest.
+ * Exception: if model_take_displaced() has just named victims for other pods (!is_first), names none and sets *ret_waits. Its
+ * next call can then name all victims of this pod at once.
  */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most, bool is_first, bool *ret_waits)

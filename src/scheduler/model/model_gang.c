@@ -186,7 +186,7 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 		at = &(*at)->next;
 	*at = member;
 	pod->member = member;
-	/* The membership changed, and a new pod may replace one that never reached bind: forget earlier failures. */
+	/* The membership changed, and a new pod may replace one for which no bind call came: forget failures. */
 	gang->failed_at = gang->backoff_until_ns = 0;
 	gang->failures = 0;
 	return 0;

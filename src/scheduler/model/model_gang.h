@@ -16,7 +16,7 @@ struct gang_rank {
 	struct model_pod *pod;
 	struct gang_rank *next;
 	unsigned size;      /* gang size that this pod names; 0 if none */
-	uint64_t source;    /* request_source() of the pod */
+	uint64_t source;    /* digest of the pod's request (request_source()) */
 	char *gang_error;   /* why the pod's gang annotations are malformed; owned; NULL if valid */
 	json_t *candidates; /* nodes named by the pod's last filter call; NULL if there was none */
 	bool is_gated;      /* the pod has scheduling gates */
@@ -32,7 +32,7 @@ struct gang {
 	unsigned conflicting_size; /* another size that a pod names; 0 if all agree */
 	bool is_size_reported;     /* model_take_unsized() has returned the gang */
 	bool was_complete;         /* at least `size` pods existed when last checked */
-	/* how many times in a row the gang's reservations expired before all pods reached bind */
+	/* how many times in a row the gang's reservations expired before bind calls for all its pods came */
 	unsigned failures;
 	uint64_t reserved_until_ns; /* when the gang's reservations expire; 0 if there are none */
 	/* when kube-scheduler is next made to retry the pods that have room but no bind call yet */
@@ -78,13 +78,13 @@ struct gang_counts gang_counts_of(const struct gang *gang);
 void gang_set_candidates(struct gang_rank *member, json_t *names);
 
 /*
- * Call when all pods got reservations: sets when the reservations expire, and makes kube-scheduler retry the pods that a filter
- * call had rejected, except `but`.
+ * Call when room is reserved for as many pods as the gang needs. Sets when the reservations expire, and makes kube-scheduler
+ * retry the pods that a filter call had rejected, except `but`.
  */
 void model_gang_all_reserved(struct model *model, struct gang *gang, const struct gang_rank *but);
-/* Records a failed search, in which `fits` pods found room. Frees the gang's reservations unless a binding has begun. */
+/* Records a failed search: only `fits` pods found room. Frees the gang's reservations unless a binding has begun. */
 void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fits);
-/* Whether the last search failed, with the same candidate nodes as the asker's, and no room became free since. */
+/* Whether a new search must fail: the last one failed with the same candidate nodes as `asker` has, and no room became free. */
 bool model_gang_would_fail(const struct model *model, const struct gang_rank *asker);
 
 /*

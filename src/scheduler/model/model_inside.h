@@ -24,7 +24,7 @@ struct model_room;
 struct place_tally;
 struct gang_rank;
 
-/* The members that a filter call reads come first. Such a call scans all nodes, so memory latency limits its speed. */
+/* The fields that a filter call reads come first. Such a call scans all nodes, so memory latency limits its speed. */
 struct model_node {
 	struct string_map_entry entry; /* key: node name */
 	struct inventory inventory;    /* empty while the node does not exist */
@@ -111,7 +111,7 @@ struct model {
 	/* number of filter calls so far */
 	uint64_t filters;
 	uint64_t capacity_epoch; /* incremented when rejected pods may fit; starts at 1 */
-	/* when rejected pods first might fit again; 0: not since model_take_requeue() last looked for them */
+	/* when rejected pods first might fit again, since model_take_requeue() last looked for them; 0: not since then */
 	uint64_t capacity_freed_ns;
 	bool has_requeue_requests;
 	uint64_t now_ns;

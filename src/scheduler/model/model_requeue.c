@@ -36,8 +36,8 @@ void model_set_unschedulable(struct model *m, const char *uid, bool is_unschedul
 }
 
 /*
- * Returns false if room became free after a filter call rejected the pod, so that the pod may fit now. True if no call rejected
- * it.
+ * Returns false if room became free after a filter call rejected the pod, so that the pod may fit now. Otherwise, also if no
+ * call rejected it, returns true.
  */
 static bool is_rejection_current(const struct model *m, const struct model_pod *pod)
 {

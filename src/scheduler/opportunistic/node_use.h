@@ -1,7 +1,7 @@
 /*
  * The measured use of a node's cards, which allotd writes in an annotation (kube/own/uses.h). A measurement is valid for
  * USE_FRESH_NS after the scheduler, by its own clock, saw the annotation change. So an annotation that a dead allotd left
- * behind is never used, even after a restart of the scheduler. No I/O and no clock; not thread-safe.
+ * behind soon becomes invalid, and a restarted scheduler does not use it at all. No I/O and no clock; not thread-safe.
  */
 #pragma once
 

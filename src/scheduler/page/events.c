@@ -130,7 +130,7 @@ static void tick(void *data, uint32_t loop_events)
 	    e->led != cluster_leads(s->cluster))
 		send_to_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
-	/* The time spent on reasons does not lengthen the pause: explanations have a rate limit of their own. */
+	/* The time that reasons_refresh() takes does not lengthen the pause: it has a rate limit of its own (`explaining`). */
 	if (reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
@@ -185,8 +185,8 @@ char *events_state(struct events *e, const struct view *view)
 	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
 	/*
-	 * Reasons are computed by the timer, but only while there are readers. Without readers, compute them here and write
-	 * the text again.
+	 * The timer computes the reasons why pods wait, but only while there are readers. Without readers, compute the reasons
+	 * here, and write the text again.
 	 */
 	if (text && !e->count &&
 	    reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {

@@ -14,10 +14,10 @@
 
 struct cluster_page;
 
-/* Whether the page's settings fit together; returns 0 or a negative error. Pure. */
+/* Checks that the page's settings fit together. Returns 0 or a negative error. Pure. */
 int cluster_page_check(const struct config *config, struct error *err);
 
-/* Starts to listen. Call after scheduler->cluster is set; if that is NULL, or web_listen is "off", *ret is NULL. */
+/* Starts to listen. *ret is NULL if scheduler->cluster is NULL or web_listen is "off". Set scheduler->cluster before. */
 int cluster_page_start(struct scheduler *scheduler, struct cluster_page **ret, struct error *err);
 /* `page` may be NULL; returns NULL. */
 struct cluster_page *cluster_page_stop(struct cluster_page *page);

@@ -8,7 +8,7 @@
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/wait_summary.h"
 
-/* A reason that was not requested for this long is not computed: a page that shows the pod asks more often. */
+/* Only reasons requested within this time are computed. A page that shows the pod requests its reason more often. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
 #define NODES_LEAST 100 /* the rate limit counts at least this many nodes per explanation */
 
@@ -62,7 +62,7 @@ const char *reasons_get(struct reasons *r, const struct model_pod *pod, uint64_t
 	return NULL;
 }
 
-/* Returns the entry to compute next, the one with the oldest reason, or NULL. */
+/* Returns the requested entry that has no reason yet or the oldest outdated reason; NULL if there is no such entry. */
 static struct reason *next(struct reasons *r, const struct model *m, uint64_t now_ns)
 {
 	struct reason *found = NULL;

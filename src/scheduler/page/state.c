@@ -8,7 +8,7 @@
 #define MPCT 1000.0
 #define MIB_BITS 20
 #define URL_MAX 1024
-/* A link's score is NVLINK_SCORE per NVLink, plus LEVEL_SCORE per level (policy/placement/place_node.h). */
+/* A link's score: NVLINK_SCORE for each NVLink, plus LEVEL_SCORE times enum place_level (policy/placement/place_node.h). */
 #define NVLINK_SCORE 100
 #define LEVEL_SCORE 10
 
@@ -191,7 +191,7 @@ static void write_card(const struct page_cluster *c, const struct model_node *no
 	json_text_close(t, '}');
 }
 
-/* Writes a link in the format of a node page's /api/topology, derived from HAMi's score. */
+/* Decodes HAMi's score of the link between cards a and b, and writes it in the format of a node page's /api/topology. */
 static void write_link(const struct inventory *inventory, unsigned a, unsigned b,
 		       struct json_text *t)
 {

@@ -42,8 +42,8 @@ struct view {
 };
 
 /*
- * Returns an argument's value, or NULL. Names: "node", "namespace", "open", "node_state", "pod_state", "order", "nodes_from",
- * "pods_from".
+ * Callback of view_read(): returns the value of the argument `name`, or NULL if the page's user did not give it. Names: "node",
+ * "namespace", "open", "node_state", "pod_state", "order", "nodes_from", "pods_from".
  */
 typedef const char *(*view_argument)(const void *data, const char *name);
 
@@ -61,7 +61,10 @@ struct view_best {
 	int (*compare)(const void *one, const void *other);
 };
 
-/* Keeps the `most` items that come first by compare(). Returns 0 or -ENOMEM. Free with view_best_free(). */
+/*
+ * Makes an empty list that keeps only the `most` items that come first by compare(). Returns 0 or -ENOMEM. Free with
+ * view_best_free().
+ */
 int view_best_new(struct view_best *ret, size_t most, int (*compare)(const void *, const void *));
 void view_best_add(struct view_best *best, const void *thing);
 void view_best_free(struct view_best *best);

@@ -61,8 +61,7 @@ struct request_part {
 	size_t container; /* index in the pod, init containers first, as in kube/hami/shares.h */
 	bool is_init;     /* ends before the main containers begin */
 	bool is_sidecar;  /* an init container that runs beside all later ones */
-	struct place_request
-		place; /* the strings belong to struct request, which also has the lists of types */
+	struct place_request place; /* strings owned by struct request; lists of types: only there */
 };
 
 /* The order in which nodes are preferred. */

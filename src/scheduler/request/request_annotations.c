@@ -14,8 +14,8 @@
 /* ---- lists of words ---- */
 
 /*
- * Cuts the first item off a comma-separated list, and strips the blanks around it. "" if the item is empty, NULL after the last
- * item.
+ * Cuts the first item off a comma-separated list, strips the blanks around it, and returns it. Returns "" for an empty item,
+ * and NULL after the last item.
  */
 static char *next_word(char **rest)
 {

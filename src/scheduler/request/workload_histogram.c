@@ -129,8 +129,8 @@ static void next_unit(struct histogram *histogram)
 }
 
 /*
- * Finds an index in `kinds` for a new kind, perhaps that of the kind with the lowest count, which is dropped. Returns -ENOMEM,
- * or -EAGAIN if the kind gets no index now: its lists are too long, or `kinds` is full and the kind came for the first time.
+ * Adds a new kind to `kinds`. If `kinds` is full, the new kind replaces the kind with the lowest count. Returns -ENOMEM, or
+ * -EAGAIN if the kind is not added: its lists are too long, or `kinds` is full and the kind came for the first time.
  */
 static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {

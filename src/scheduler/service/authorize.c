@@ -97,10 +97,10 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 }
 
 /*
- * Checks a session's client (a gnutls_session_t; NULL without TLS). A pattern in `names` (fnmatch(3), separated by commas) must
- * match the certificate's common name, a DNS name, URI or mail address. Returns -ENOTCONN without TLS, and -ENODATA without a
- * certificate. Returns -EKEYREJECTED if the certificate is not signed by an authority in client_ca, has expired or is not for
- * clients. Returns -EACCES if no name matches. err says what would be right.
+ * Checks the client's certificate. `session` is a gnutls_session_t; NULL without TLS. A pattern in `names` (fnmatch(3),
+ * separated by commas) must match the certificate's common name, or a DNS name, URI or mail address in it. Returns -ENOTCONN
+ * without TLS, and -ENODATA without a certificate. Returns -EKEYREJECTED if the certificate is not signed by an authority in
+ * client_ca, has expired or is not for clients. Returns -EACCES if no name matches. err says what would be right.
  */
 static int peer_check(void *session, const char *names, struct error *err)
 {

@@ -58,7 +58,7 @@ struct webhook_terms config_webhook_terms(const struct config *config);
 struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 
-/* Splits a lease's "namespace/name". False if no lease is wanted. */
+/* Splits a lease's "namespace/name". False if the text has no '/', which means that no lease is wanted. */
 #define CONFIG_NAME_MAX 254
 bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
 		  char ret_name[CONFIG_NAME_MAX]);

@@ -107,7 +107,7 @@ static double cooldown_for(const struct model_card_view *v)
 	return (double)v->cooldown_for_ns / (double)NSEC_PER_SEC;
 }
 
-/* Metrics of cards with measured use, which needs place_by_use. */
+/* Metrics of the cards whose use is measured. Use is measured only with the setting place_by_use. */
 static const struct use_row {
 	const char *name;
 	double (*value)(const struct model_card_view *view);

@@ -27,7 +27,7 @@ struct claim_review {
 	struct webhook_claims claims;
 	/* GPU sizes for claims.sizes_mib; incomplete until the API server's last page was read */
 	json_t *sizes_mib;
-	json_t *answer; /* the review's answer; NULL while it waits for the sizes */
+	json_t *answer; /* the review's answer; void while claims.needs_sizes is set */
 	size_t made;
 	struct kube_call *call;
 	claim_reviewed done;
@@ -137,8 +137,8 @@ static void template_touched(void *data, const struct kube_answer *answer)
 }
 
 /*
- * Writes the present time to the next template's TEMPLATE_REQUESTED (template_sweep.h), or creates that template. After the
- * last template, answers the review.
+ * Writes the present time to the next template's annotation TEMPLATE_REQUESTED (template_sweep.h). A template that does not
+ * exist is then created by template_touched(). After the last template, answers the review.
  */
 static void make_next(struct claim_review *r)
 {

@@ -18,7 +18,7 @@ struct claim_reviews *claim_reviews_new(struct kube_client *client,
 /* Drops pending reviews without calling `done`. Call before the client is freed. NULL is allowed; returns NULL. */
 struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews);
 
-/* Gets the answer to a review, in the format of webhook_review(), and frees it. NULL: out of memory. */
+/* Callback that gets a review's answer, in the format of webhook_review(), and must free it. NULL if memory ran out. */
 typedef void (*claim_reviewed)(void *data, json_t *answer);
 
 /*

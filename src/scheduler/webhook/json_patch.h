@@ -21,11 +21,11 @@ struct json_patch {
 
 void json_patch_free(struct json_patch *patch);
 
-/* Adds or replaces a member of `object`, whose JSON Pointer is `path`. Takes ownership of `value`. */
+/* Adds or replaces the member `name` of `object`. `path`: the object's JSON Pointer. Takes ownership of `value`. */
 void json_patch_put(struct json_patch *patch, json_t *object, const char *path, const char *name,
 		    json_t *value);
 void json_patch_remove(struct json_patch *patch, json_t *object, const char *path, const char *name);
-/* Appends to `list`, whose JSON Pointer is `path`. Takes ownership of `value`. */
+/* Appends `value` to `list`. `path`: the list's JSON Pointer. Takes ownership of `value`. */
 void json_patch_append(struct json_patch *patch, json_t *list, const char *path, json_t *value);
 void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *path, size_t index);
 

@@ -30,12 +30,12 @@ struct template_sweep {
 	void *data;
 	struct alarm again;
 	struct kube_call *call; /* NULL while the alarm is set */
-	json_t *old;            /* metadata of the templates that is_old() accepts */
+	json_t *old;            /* metadata of old templates that no pod read so far names */
 	/* the namespace whose pods are read and whose unused templates are then deleted */
 	char *in_namespace;
 	unsigned removed;
 	struct error err; /* the first error of this sweep */
-	bool is_logged;   /* the last sweep's failure was logged as a warning */
+	bool is_logged;   /* the last sweep failed: log the next failure as debug */
 };
 
 static const char *text(const json_t *object, const char *name)
@@ -110,7 +110,7 @@ static void deleted(void *data, const struct kube_answer *answer)
 {
 	struct template_sweep *s = data;
 	s->call = NULL;
-	/* These statuses are no errors: another replica deleted the template, or a pod has just requested it. */
+	/* NOT_FOUND and CONFLICT are no errors: another replica deleted the template, or a pod has just requested it. */
 	if (!answer->err.code)
 		s->removed++;
 	else if (answer->status != HTTP_NOT_FOUND && answer->status != HTTP_CONFLICT)

@@ -21,7 +21,10 @@
 
 struct template_sweep;
 
-/* Starts regular sweeps. The client must outlive the result. `may_act`: whether this replica leads. NULL if memory runs out. */
+/*
+ * Starts regular sweeps. A sweep begins only if may_act(data) returns true, which means that this replica leads. The client
+ * must outlive the result. NULL if memory runs out.
+ */
 struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
 					    void *data);
 struct template_sweep *template_sweep_stop(

@@ -245,7 +245,7 @@ static int process_ephemeral(struct webhook_work *w)
 
 /* ---- the review ---- */
 
-/* The HTTP status says whether the pod is forbidden, malformed, or would be acceptable later. */
+/* Makes a denial. Its HTTP status: 403 if the pod is forbidden, 422 if it is malformed, 503 if a later retry may succeed. */
 static json_t *denial(const struct error *why)
 {
 	const char *reason = "Invalid";

@@ -53,9 +53,9 @@ struct webhook_terms {
 	const char *images;     /* list of images that containers with GPUs may use */
 	const char *namespaces; /* list of namespaces to ignore, or "none" */
 	bool has_opt_out;       /* pods may opt out by label */
-	/* turn GPU limits into ResourceClaims of this class; NULL: do not */
+	/* DeviceClass of the ResourceClaims that replace GPU limits; NULL: limits are not replaced */
 	const char *device_class;
-	/* Writes a namespace's quota for cards; false if no quota is known for it. NULL: quotas are not checked. */
+	/* Callback: writes the quota for cards of namespace `name`; false if none is known. NULL: quotas are not checked. */
 	bool (*quota)(void *data, const char *name, struct webhook_quota *ret);
 	void *data;
 };
@@ -76,5 +76,5 @@ struct webhook_claims {
 json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 		       struct webhook_claims *claims, struct error *err);
 
-/* Answers a review, which webhook_review() accepted, with a denial. NULL if memory runs out. */
+/* Returns an answer that denies the review's pod; NULL if memory runs out. Only for reviews that webhook_review() answered. */
 json_t *webhook_deny(const json_t *review, const struct error *why);

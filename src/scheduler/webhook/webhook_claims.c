@@ -124,9 +124,9 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 }
 
 /*
- * Returns the claim of another container that this init container can share: the requests are equal, and the two containers
- * never run at the same time. NULL if there is none. With a claim of its own, the init container would keep a share as long as
- * the pod lives.
+ * Returns another container's claim that the init container `part` can share: both requests are equal, and the containers
+ * never run at the same time. NULL if there is none, or if `part` is no init container. With a claim of its own, the init
+ * container would keep a share as long as the pod lives.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {

@@ -85,7 +85,7 @@ static const char *bypassing_variable(const json_t *entry, bool requests_gpu)
 	return NULL;
 }
 
-/* Whether the names of an envFrom's variables, which begin with `prefix`, may be names in the table. */
+/* Whether a variable of an envFrom, whose name begins with `prefix`, can match a row of the table. */
 static bool may_bypass(const char *prefix)
 {
 	for (size_t i = 0; i < VARIABLES; i++) {
@@ -230,7 +230,7 @@ static int guard_capabilities(struct webhook_work *w, struct webhook_container *
 	return r;
 }
 
-/* hostNetwork is not among these: it is common in jobs of several nodes, and no limit depends on it. */
+/* Guards hostPID and hostIPC, but not hostNetwork: that is common in jobs of several nodes, and no limit depends on it. */
 static int guard_namespaces(struct webhook_work *w)
 {
 	static const char *const names[] = { "hostPID", "hostIPC" };

@@ -53,7 +53,7 @@ struct webhook_work {
 	const struct webhook_terms *terms;
 	struct webhook_claims *claims; /* used only with a device_class */
 	json_t *pod;                   /* a copy, which the webhook changes */
-	const json_t *old_pod;         /* before the ephemeral containers were added */
+	const json_t *old_pod;         /* the pod before the ephemeral containers were added */
 	const char *pod_namespace;
 	bool is_ephemeral; /* the review is of ephemeral containers that a running pod gets */
 	struct json_patch patch;
@@ -69,7 +69,7 @@ struct webhook_work {
  */
 void webhook_strip(struct webhook_work *w);
 
-/* The next five functions return 0; -EACCES: not allowed; -EINVAL: malformed. `err` says what is wrong and what to do. */
+/* The next five functions return 0, -EACCES (not allowed) or -EINVAL (malformed). `err` says what is wrong and what to do. */
 
 /* Reads each container's request into w->container. A malformed request does not stop the reading. Does not change the pod. */
 int webhook_read_requests(struct webhook_work *w);

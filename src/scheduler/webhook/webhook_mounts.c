@@ -36,7 +36,7 @@ static bool normalize(const char *path, char ret[PATH_BYTES])
 	return true;
 }
 
-/* Whether the path is that of the folder, or below it. Both are normalized. */
+/* Whether `path` is `folder` or lies below it. Both must be normalized. */
 static bool is_within(const char *path, const char *folder)
 {
 	size_t length = strlen(folder);
@@ -74,7 +74,10 @@ static const struct {
 	{ "/etc/ld.so.preload", false },
 	{ "/run/allot", false },
 	{ "/var/run/allot", false },
-	/* Mounts below this folder name GPUs, which the toolkit may give (accept-nvidia-visible-devices-as-volume-mounts). */
+	/*
+	 * A mount below this folder names a GPU. NVIDIA's toolkit gives that GPU to the container if its option
+	 * accept-nvidia-visible-devices-as-volume-mounts is on.
+	 */
 	{ "/run/nvidia-container-devices", true },
 	{ "/var/run/nvidia-container-devices", true },
 };

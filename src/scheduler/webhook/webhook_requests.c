@@ -18,8 +18,8 @@
 #define CORES_MAX (VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE)
 
 /*
- * The valid values of a resource. `name`: offset of the resource's name in struct webhook_terms. A value above `max` is taken
- * as bytes, and converted to units of `byte_unit` bytes (byte_unit 0: never).
+ * The valid values of a resource. `name`: offset of the resource's name in struct webhook_terms. A value above `max` that is at
+ * least MIB is taken as bytes, and converted to units of `byte_unit` bytes (byte_unit 0: never).
  */
 static const struct row {
 	size_t name;
@@ -311,8 +311,8 @@ static int64_t gpus_of(const struct webhook_container *c)
 }
 
 /*
- * Returns the largest sum of of() over containers that run at the same time, as Kubernetes counts it (KEP-753): all sidecars
- * and main containers together, or one init container with the sidecars that started before it.
+ * Adds up of() over the containers that run at the same time, and returns the largest such sum. As Kubernetes counts (KEP-753),
+ * these are all sidecars and main containers together, or one init container with the sidecars that started before it.
  */
 static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
 {

@@ -1,6 +1,6 @@
 /*
- * The spec of the ResourceClaim that a container's GPU limits become (resource.k8s.io/v1): its requests, with selectors (CEL),
- * constraints and GpuTerms.
+ * Makes the spec of the ResourceClaim that replaces a container's GPU limits (resource.k8s.io/v1): its requests with selectors
+ * (CEL), its constraints, and its GpuTerms, which are parameters for allot's own DRA driver (kube/dra/dra_terms.h).
  */
 #include <ctype.h>
 #include <errno.h>

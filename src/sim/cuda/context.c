@@ -1,4 +1,4 @@
-/* Makes and ends contexts, and the objects that end with a context. Keeps each thread's stack of current contexts. */
+/* Makes contexts, and ends them together with their objects. Keeps each thread's stack of current contexts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #define STACK_MAX 64
 
 /*
- * The limit CU_LIMIT_STACK_SIZE is the local memory of a thread: the limit's number, its value in a new context, its largest
- * value.
+ * CU_LIMIT_STACK_SIZE limits the local memory of a GPU thread. The first three: the limit's number, its value in a new context,
+ * and its largest value.
  */
 #define LIMIT_STACK 0
 #define STACK_BYTES 1024

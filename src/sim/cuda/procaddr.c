@@ -1,7 +1,7 @@
 /*
  * Finds functions by base name and version, as driver 580 does. A base name has several forms, such as cuMemAlloc and
- * cuMemAlloc_v2. abi/driver_versions.h has the rule, and the version that added each form. A function of a newer CUDA has no
- * row there, so only dlsym finds it.
+ * cuMemAlloc_v2. abi/driver_versions.h has the rule for choosing a form, and the version that added each form. A function of a
+ * newer CUDA has no row there, so only dlsym finds it.
  *
  * symbols[] names every function of this library, so a function that is declared but not defined fails to link. The symbols
  * are always those of this library, even if a library loaded before it exports the same names.

@@ -184,7 +184,7 @@ enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
 extern struct sim sim;
 extern pthread_mutex_t sim_capture_lock, sim_event_lock;
 
-/* Returns from the calling function if the call fails. */
+/* If `call` fails, returns its error from the function that contains SIM_TRY(). */
 #define SIM_TRY(call) \
 	do { \
 		CUresult try_result_ = (call); \
@@ -252,7 +252,7 @@ bool sim_fault_oom(void);
 /* sim_call() waits for the reply; sim_post() sends a one-way request. */
 CUresult sim_call(struct sim_request_msg m, uint64_t *ret_val);
 CUresult sim_post(struct sim_request_msg m);
-/* Take and give back the small number of a stream or event at the server. `which` is SIM_ID_STREAM or SIM_ID_EVENT. */
+/* Take and give back a number by which the server knows a stream or event. `which` is SIM_ID_STREAM or SIM_ID_EVENT. */
 uint32_t sim_id_get(int which);
 void sim_id_put(int which, uint32_t id);
 enum { SIM_ID_STREAM, SIM_ID_EVENT };

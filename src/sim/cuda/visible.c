@@ -87,7 +87,7 @@ static int next_visible(const char **at, bool *is_uuid, bool is_first, const str
 	return end != word && index >= 0 && index < l->cards_n ? (int)index : -1;
 }
 
-/* Returns the GPU or, in MIG mode, its first instance; NULL if it has none. */
+/* Returns the device or, for a GPU in MIG mode, its first instance; NULL if that GPU has no instances. */
 static const struct ordered_card *usable_device(const struct listed *l, int at)
 {
 	const struct ordered_card *card = &l->item[at];

@@ -29,7 +29,7 @@ static void *watch(void *unused)
 	return NULL;
 }
 
-/* Returns as mps_attach(). */
+/* Returns as mps_attach(). After 1, *ret_fd is the connection. */
 static int connect_to(const char *dir, int *ret_fd)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -37,7 +37,7 @@ static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
 static int64_t away_until_ms; /* until then, clients are refused because a server has ended */
-static int connection = -1;   /* the connection that is served now, or -1 */
+static int connection = -1;   /* the connection served now, or the last one; -1 if none yet */
 /* how many clients are still to be refused; set by "sim_refuse N" */
 static long refusals;
 
@@ -218,7 +218,7 @@ static void quit(void)
 	}
 }
 
-/* Runs one command, and writes its output to `text`. As in the real program, an unknown command is not an error. */
+/* Runs one command, and writes its output to `text`. As in the real program, an unknown command gives only a message. */
 static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t size)
 {
 	unsigned long number;

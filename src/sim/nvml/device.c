@@ -48,7 +48,7 @@ SIMPLE(nvmlDeviceGetDisplayActive, int, 0)
 SIMPLE(nvmlDeviceGetDisplayMode, int, 0)
 SIMPLE(nvmlDeviceGetAccountingBufferSize, unsigned int, 4000)
 
-/* Functions for parts that the simulated machine lacks, as do real machines with H200: accounting, fans, counters. */
+/* Functions that fail, because the simulated machine has no accounting, fans and counters, like real machines with H200. */
 #define NOT_SUPPORTED(symbol, ...) \
 	nvmlReturn_t symbol(nvmlDevice_t device, __VA_ARGS__) \
 	{ \

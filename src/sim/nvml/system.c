@@ -322,8 +322,8 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 
 /*
  * Lists all GPUs; with `other`, only GPUs at most `level` (nvmlGpuTopologyLevel_t) away from `other`, without `other` itself.
- * If `out` is NULL, only counts them. As with NVML 580 on an H200, unused entries of `out` stay unchanged, and so does *count
- * if all GPUs are listed.
+ * If `out` is NULL, only counts them. As with NVML 580 on an H200, unused entries of `out` stay unchanged. If `other` is NULL,
+ * filling `out` also leaves *count unchanged.
  */
 static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *count,
 				 nvmlDevice_t *out)

@@ -73,7 +73,7 @@ static void choose_counted_hold(struct server *s, const struct block *block)
 	oldest->client->held_bytes[block->card] += block->bytes;
 }
 
-/* Gives the client a hold, which counts as one of block->holds. Returns NULL if out of memory. */
+/* Gives the client a hold on the block, which adds 1 to block->holds. Returns NULL if out of memory. */
 static struct hold *hold_new(struct server *s, struct client *c, struct block *block, bool counted)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));

@@ -81,7 +81,7 @@ static bool is_blocked(const struct engine_stream *s)
 	return false;
 }
 
-/* Processes the ops at the head of s that take no time, as far as they can run. Returns whether there were any. */
+/* Completes ops at the head of s that take no time, until one takes time or must wait. Returns whether it completed any. */
 static bool settle_stream(struct engine *e, struct engine_stream *s)
 {
 	bool moved = false;

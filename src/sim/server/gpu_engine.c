@@ -119,7 +119,7 @@ static uint64_t time_to_finish(const struct engine_op *op, struct rate rate)
 	return ns < INT64_MAX ? (uint64_t)ns : INT64_MAX;
 }
 
-/* Returns how many ns of the work were done. */
+/* Lets the work run for `ns` at the rate. Returns how many ns of the work were done. */
 static uint64_t run_work(struct engine_op *op, uint64_t ns, struct rate rate)
 {
 	uint64_t done = ns;
@@ -138,7 +138,7 @@ static uint64_t run_work(struct engine_op *op, uint64_t ns, struct rate rate)
 	return done;
 }
 
-/* True if a process that does not run together with the current one waits for the end of the slice. */
+/* True if a process waits for the end of the slice, because it cannot run at the same time as the current one. */
 static bool is_contended(const struct engine_card *card)
 {
 	if (!card->current->group)

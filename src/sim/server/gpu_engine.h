@@ -127,10 +127,10 @@ struct engine_card {
 
 /* Functions that engine_advance() and the submitting functions call. A hook must not call the engine. */
 struct engine_hooks {
-	/* An op with `notify` is done; HOST and SPIN: reached. failed: the op was dropped. */
+	/* Called when an op with `notify` is done, or a HOST or SPIN is reached. failed: the op was dropped. */
 	void (*op_notice)(void *arg, struct engine_stream *stream, struct engine_op *op,
 			  bool failed);
-	/* The latest record of a watched event is done; or, with `orphan` set, the caller must free the event. */
+	/* Called when a watched event's latest record is done; or, with `orphan` set, when the hook must free the event. */
 	void (*event_done)(void *arg, struct engine_event *event);
 	void *arg;
 };

@@ -92,7 +92,7 @@ static void sample_use(const struct server *s, uint32_t card, uint64_t first, ui
 		}
 }
 
-/* Returns the first bucket that is kept and ended less than this age ago; last + 1 if there is none. */
+/* Returns the first bucket that is kept and ended less than age_us ago; last + 1 if there is none. */
 static uint64_t first_bucket(const struct server *s, uint64_t last, uint64_t age_us)
 {
 	uint64_t kept = last >= METER_BUCKETS - 2 ? last - (METER_BUCKETS - 2) : 0;

@@ -136,7 +136,7 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
-	/* number of holds and exports made so far; the next one gets it as its place in the order */
+	/* number of holds and exports made so far; a new one gets the next number as its `since` */
 	uint64_t turns;
 };
 
@@ -192,7 +192,7 @@ void work_client_gone(struct server *s, struct client *c);
 /* Call when all write ends of an export are closed. */
 void blocks_export_closed(struct server *s, struct export *export);
 uint64_t work_completed(const struct client *c);
-/* Answers SIM_ROOM requests whose launch queue has room again. */
+/* Answers the SIM_ROOM requests of clients whose launch queue has room again. */
 void work_check_room(struct server *s);
 /* Returns the earliest time at which something that a client waits for can happen. */
 uint64_t work_next_due(const struct server *s);

@@ -8,7 +8,7 @@ struct sim_card_info;
 struct spec;
 struct spec_card;
 
-/* Where the parser is, for errors. */
+/* The parser's position in the description, and the buffer for an error. */
 struct spec_at {
 	const char *origin;
 	unsigned int line; /* 0: after the last line */

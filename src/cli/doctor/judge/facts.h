@@ -53,7 +53,7 @@ struct facts_spec {
 struct facts_injection {
 	bool is_simulated; /* the GPUs are simulated, so no driver is needed */
 	bool has_toolkit;
-	bool is_mirror; /* container_driver names a directory */
+	bool is_mirror; /* the setting container_driver names a directory */
 	char mirror[FACT_TEXT_MAX];
 	bool has_mirror_library;
 	enum fact is_same_library; /* the mirror's library has the same content as this program's */
@@ -108,7 +108,7 @@ struct facts_tenant {
 		double cores_pct, limit_pct;
 	} device[FACTS_MAX];
 	bool is_preloaded;  /* liballot.so is mapped into this process */
-	bool has_shim;      /* the loader's libcuda.so.1 is a mirror's shim */
+	bool has_shim;      /* libcuda.so.1 is a shim that loads liballot.so (mirror/shim.h) */
 	bool is_command;    /* LD_PRELOAD names liballot.so, as in a command of `allot run` */
 	bool wants_control; /* CUDA_DISABLE_CONTROL (HAMi) is not set: the library is wanted */
 };

@@ -36,7 +36,7 @@ void findings_free(struct findings *findings);
  */
 struct finding *findings_add(struct findings *findings, enum finding_level level, const char *name,
 			     const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* `finding` may be NULL. */
+/* Sets what the user should do. Does nothing if `finding` is NULL. */
 void finding_set_remedy(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -1,4 +1,4 @@
-/* A node: rights to cgroups, the kubelet, engines and their CDI, and how a container gets the library. */
+/* Judges a node: rights to cgroups, the kubelet, engines and their CDI, and how a container gets the library. */
 #include <stdio.h>
 #include <string.h>
 

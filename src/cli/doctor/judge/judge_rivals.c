@@ -1,4 +1,4 @@
-/* Other programs that use or hand out this machine's GPUs, and the tenant to which this process belongs. */
+/* Judges other programs that use or hand out this machine's GPUs, and the tenant to which this process belongs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Certificates, the clock, versions, and the node's state in the cluster. */
+/* Judges certificates, the clock, versions, and the node's state in the cluster. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -20,7 +20,7 @@ static void format_day(int64_t s, char text[16])
 		strftime(text, 16, "%Y-%m-%d", &tm);
 }
 
-/* Whether one of the names is a Service's name, by which kube-apiserver calls the webhook. */
+/* Whether one of the names is that of a Service. kube-apiserver calls allot-scheduler's webhook by such a name. */
 static bool has_service_name(const char *names)
 {
 	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)

@@ -33,7 +33,7 @@ struct change {
 	} to;
 };
 
-/* Begins a change to the tenant and card of snapshot->shares[share]. Stores the present value in ret_change->was. */
+/* Begins a change to the tenant and GPU of snapshot->shares[share]. Stores the present value in ret_change->was. */
 void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t share,
 		  struct change *ret_change);
 
@@ -48,5 +48,8 @@ int change_read(struct change *change, const char *text, struct error *err);
 /* Writes what the change would do: "set memory of a on GPU 0 to 6.0 GiB, now 4.0 GiB". */
 void change_describe(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
-/* Returns the request's body and sets *ret_op to the operation. NULL if out of memory. The caller owns the body. */
+/*
+ * Returns the body of the request to the daemon, and sets *ret_op to its operation. NULL if out of memory. The caller owns the
+ * body.
+ */
 json_t *change_request(const struct change *change, const char **ret_op);

@@ -1,4 +1,4 @@
-/* One sample of the daemon: its lists, and the snapshot made of them. */
+/* One sample of the daemon: its replies to `list` and `tasks`, and the snapshot made of them. */
 #pragma once
 
 #include "cli/daemon.h"
@@ -15,8 +15,8 @@ struct sample {
 
 /*
  * Asks the daemon over *client; connects first if *client is NULL. If the daemon can't be asked, frees the client and sets
- * *client to NULL. If no daemon runs, or the daemon ends meanwhile, returns 0 with is_answered false. Fails otherwise.
- * `wants_list`: also keep the list as a tree. Free the sample with sample_free().
+ * *client to NULL. If no daemon runs, or the daemon ends meanwhile, returns 0 with is_answered false. Returns -errno
+ * after other failures. `wants_list`: also keep the list as a tree. Free the sample with sample_free().
  */
 int sample_take(const struct daemon_target *target, struct client **client, bool wants_list,
 		struct sample *ret_sample, struct error *err);

@@ -236,7 +236,10 @@ static void read_wait(const json_t *wait, struct top_tenant *tenant)
 	tenant->queued_s = number(wait, "waited_s");
 }
 
-/* Reads how much memory was moved off each GPU. An old daemon reports only a sum, used if the tenant has one GPU. */
+/*
+ * Reads how much memory was moved off each GPU. An old daemon reports only the sum, which is used if the tenant has only one
+ * GPU.
+ */
 static void read_swap(const json_t *swap, struct top_tenant *tenant, struct top_share *shares,
 		      size_t count)
 {

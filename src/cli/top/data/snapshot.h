@@ -81,7 +81,7 @@ struct top_share {
 	uint64_t denied, leases, expired;
 };
 
-/* A container that is frozen, or whose memory is moved off its GPUs or back (is_stopped() in snapshot.c). */
+/* A container that is frozen, or whose memory is off its GPUs or is being moved (is_stopped() in snapshot.c). */
 struct top_frozen {
 	char name[SNAPSHOT_TEXT_MAX];
 	char state[SNAPSHOT_WORD_MAX]; /* waiting, paused, leaving, swapped, returning, stuck */
@@ -98,12 +98,12 @@ struct snapshot {
 };
 
 /*
- * Makes a snapshot from the text of `list` and the reply to `tasks`. Either may be NULL if there was no reply. Returns
- * NULL if out of memory. The caller owns the snapshot.
+ * Makes a snapshot from the text of the daemon's reply to `list`, and from its reply to `tasks`. Either is NULL if there was no
+ * reply. Returns NULL if out of memory. The caller owns the snapshot.
  */
 struct snapshot *snapshot_make(const char *list, const json_t *tasks, uint64_t at_ns);
 
-/* NULL is allowed; returns NULL. */
+/* `snapshot` may be NULL. Always returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
 static inline void cleanup_snapshot_pointer(struct snapshot **snapshot)

@@ -105,7 +105,7 @@ static void change_once(struct source *source, const char *op, json_t *body, jso
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* `body` began a move of memory. Makes the request that asks how far this move has come. */
+/* Makes the request that asks how far a move of memory has come, for the case that the change `body` begins such a move. */
 static json_t *make_move(const json_t *body)
 {
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
@@ -172,7 +172,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked: signals such as SIGWINCH belong to the keyboard's thread. */
+/* Starts the thread with all signals blocked. The main thread, which reads the keyboard, handles signals such as SIGWINCH. */
 static int start(struct source *source)
 {
 	sigset_t all, before;

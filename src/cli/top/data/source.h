@@ -1,6 +1,6 @@
 /*
- * Samples the daemon and makes changes in a thread of its own, so that keys work while the daemon does not answer. Call all
- * functions from one thread.
+ * Samples the daemon and makes changes in a thread of its own, so that allot top still handles keys while the daemon does not
+ * answer. Call all functions from one thread.
  */
 #pragma once
 
@@ -25,9 +25,9 @@ struct source *source_close(struct source *source);
 int source_fd(const struct source *source);
 
 /*
- * Takes the newest sample, and in *ret_outcome the result of a change that has ended since the last call (else is_set is
- * false). Returns true if there is a new sample; the caller frees it. If sampling failed, the sample has `trouble` and no
- * snapshot.
+ * Takes the newest sample. Returns true if there is a new one; the caller frees it. If sampling failed, the sample has
+ * `trouble` and no snapshot. Sets *ret_outcome to the result of a change that ended since the last call; is_set is false if
+ * none ended.
  */
 bool source_take(struct source *source, struct sample *ret_sample,
 		 struct source_outcome *ret_outcome);

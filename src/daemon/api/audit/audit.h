@@ -69,7 +69,7 @@ json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
  */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
 /*
- * Returns an object for audit_write(): {"tenant","id","uid"}, and the claim's members if the tenant has a claim. NULL if
+ * Returns an object for audit_write(): {"tenant","id","uid"}, and "claim" (the claim's key) if the tenant has a claim. NULL if
  * the log is off or memory is out.
  */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);

@@ -373,7 +373,7 @@ static int decide(struct claims *claims, const struct claim_request *request,
 
 /* ---- store ---- */
 
-/* A checkpoint would delay commits, so it runs only when no commit has come for this long. */
+/* A checkpoint (copying the store's log into its file) would delay commits. It runs when no commit has come for this long. */
 #define CHECKPOINT_NS (2 * NSEC_PER_SEC)
 
 int claims_commit(struct claims *claims, struct error *err)

@@ -1,5 +1,6 @@
 /*
- * Ends claims (containers' rights to shares of cards) in which no process lives and that no claims_need_check needs any more.
+ * Ends while_wanted claims (containers' rights to shares of cards) when no process runs in them, and no claims_need_check
+ * callback needs them any more.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * A table of the claims that hold each slot (the kubelet's equal parts) of each card. Lookup takes constant time. Cards are
- * identified by UUID, because a claim's card may be missing. Not thread safe.
+ * A table of the claims that hold each slot of each card. A slot is one of the equal parts of a card that the kubelet counts.
+ * Lookup takes constant time. Cards are identified by UUID, because a claim's card may be missing. Not thread safe.
  */
 #pragma once
 

@@ -120,8 +120,8 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 }
 
 /*
- * Gives a tenant that was taken over from an earlier daemon the terms that the store has for its claim, because the tenant's
- * state file may be older than the store.
+ * Applies the terms in the store to a claim's tenant that was taken over from an earlier daemon. The tenant's state file may be
+ * older than the store.
  */
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {

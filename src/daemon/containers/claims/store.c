@@ -12,7 +12,10 @@
 #include "daemon/containers/claims/store_inside.h"
 
 #define APPLICATION_ID 1634495604 /* the bytes "allt", by which our files are recognized */
-/* A commit makes a checkpoint if the log has this many pages, which several hundred allocations fill. */
+/*
+ * A commit makes a checkpoint (copies the log to the file) if the log has this many pages. Several hundred allocations fill
+ * them.
+ */
 #define LOG_MOST_PAGES 2000
 
 /* locking_mode = EXCLUSIVE: only one daemon can use the store, and SQLite's log then needs no shared-memory file. */
@@ -75,7 +78,7 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
  * the file.
  */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/* Claims of older schemas have no group, in which tenants share a card by space. */
+/* Adds the column for the name of the group in which a tenant shares a card by space. Schemas before 4 lack this column. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"

@@ -9,7 +9,7 @@
 #include "daemon/containers/engine/engine_http.h"
 #include "net/grpc_client.h"
 
-/* longest reply that is read; a container's description takes some ten KiB */
+/* longest reply that is read; a container's description takes about 10 KiB */
 #define REPLY_MOST_BYTES (1 << 20)
 #define CRI_METHOD "/runtime.v1.RuntimeService/ContainerStatus"
 #define CONTAINERD_METHOD "/containerd.services.containers.v1.Containers/Get"

@@ -88,8 +88,8 @@ static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 }
 
 /*
- * Returns 0 if one of the concatenated keys in `pem` has signed the data, -EKEYREJECTED if none has, -EINVAL if there is no
- * key or if a key is not an Ed25519 key.
+ * Returns 0 if one of the concatenated keys in `pem` has signed the data, or -EKEYREJECTED if none has. Returns -EINVAL if
+ * there is no key, or if a key is not an Ed25519 key.
  */
 static int verify(const char *pem, const void *bytes, size_t size,
 		  const uint8_t signature[SIGNATURE_BYTES], struct error *err)

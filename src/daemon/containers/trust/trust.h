@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-#define TRUST_LIBRARY "liballot.so" /* name in the manifest, whatever the file's name */
+#define TRUST_LIBRARY "liballot.so" /* name in the manifest; the file's own name may differ */
 
 struct config;
 struct trust;
@@ -30,7 +30,7 @@ struct trust *trust_free(struct trust *trust); /* returns NULL */
  */
 int trust_check(struct trust *trust, const char *path, struct error *err);
 
-/* Like trust_check(), without counting or logging, for a caller with another file to try. */
+/* Like trust_check(), but without counting or logging. For a caller that can try another file. */
 bool trust_is_good(struct trust *trust, const char *path);
 /*
  * Counts a refusal that the caller has decided, and logs it if the reason (in *err) is new. Does neither if `trust` is NULL.

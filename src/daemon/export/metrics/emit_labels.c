@@ -1,6 +1,4 @@
-/*
- * Writes the samples of metrics whose labels carry information, a state or a reason.
- */
+/* Writes the samples of metrics whose labels carry the information, such as a state, a reason or a version. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

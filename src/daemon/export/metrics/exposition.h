@@ -42,7 +42,7 @@ void exposition_family(struct exposition *x, const char *name, enum exposition_t
 
 /*
  * Add one sample. `labels` is made by exposition_label(), or "". exposition_seconds() writes ns as seconds, unrounded;
- * exposition_real() writes nine digits, NaN, +Inf or -Inf.
+ * exposition_real() writes nine significant digits, NaN, +Inf or -Inf.
  */
 void exposition_whole(struct exposition *x, const char *name, const char *labels, uint64_t value);
 void exposition_seconds(struct exposition *x, const char *name, const char *labels, uint64_t ns);

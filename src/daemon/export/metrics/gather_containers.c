@@ -1,5 +1,5 @@
 /*
- * Gathers the figures of GPU work without allot's library, as in `allot tasks`.
+ * Gathers the figures of containers that use a GPU, with or without allot's library, and of the freezer, as in `allot tasks`.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * Serves Prometheus metrics over HTTP (setting metrics_listen): /metrics, which requires the token of metrics_token_file,
+ * Serves Prometheus metrics over HTTP (setting metrics_listen): /metrics, which requires a token if metrics_token_file is set,
  * and /healthz and /readyz for supervisors. A page is made at most ten times a second. Main thread only.
  */
 #pragma once

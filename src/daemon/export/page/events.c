@@ -44,7 +44,7 @@ static struct server_part *make_event(const struct json_text *json)
 	return part;
 }
 
-/* Returns true if a client with this `has_last` (whether it received the previous state) can take a state now. */
+/* Returns true if a state can be sent now to at least one client whose reader.has_last equals `has_last`. */
 static bool is_any(const struct events *e, bool has_last)
 {
 	for (unsigned i = 0; i < e->count; i++)

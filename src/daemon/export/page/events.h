@@ -1,7 +1,7 @@
 /*
- * Sends the page's state (state.h) as server-sent events, EVENTS_HZ times a second while there are clients. A client first
- * gets the whole state, then differences. While a client's last event is not sent completely, the client gets no further
- * events; its next event then has the whole state. After SERVER_DEADLINE_NS the client is dropped. Main thread only.
+ * Sends the page's state (state.h) as server-sent events, EVENTS_HZ times a second while there are clients. A client first gets
+ * the whole state, then differences. While a client's last event is not sent completely, the client gets no further events; its
+ * next event then has the whole state. A client whose event takes longer than SERVER_DEADLINE_NS is dropped. Main thread only.
  */
 #pragma once
 

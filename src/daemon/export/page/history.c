@@ -8,7 +8,7 @@ struct row {
 	struct row *next;
 	char id[TENANT_ID_MAX];
 	unsigned card;
-	uint64_t last; /* the last sampling with a sample of this row */
+	uint64_t last; /* number of the last sampling that has a sample of this row */
 	/* the sample of sampling n is at n % HISTORY_SAMPLES */
 	struct history_sample sample[HISTORY_SAMPLES];
 	bool is_there[HISTORY_SAMPLES];

@@ -1,5 +1,6 @@
 /*
- * The web page (setting web_listen) shows cards and tenants, and changes them with a token. Main thread only.
+ * The web page (setting web_listen) shows cards and tenants. A request with the token for changes can also change tenants. Main
+ * thread only.
  *
  *     GET /  and its files           the page's files (files.h), for everyone
  *     GET /api/rights                what the request's token allows

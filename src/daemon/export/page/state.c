@@ -19,7 +19,7 @@
 
 #define HOST_MAX 65
 #define MIB 1048576.0
-/* most containers in a page's state */
+/* The page's state lists at most this many containers. */
 #define CONTAINERS_MAX 256
 
 static const char *const lease_names[] = {
@@ -243,7 +243,10 @@ static void write_container(struct node *node, const struct gpu_container *c, un
 	json_text_close(t, '}');
 }
 
-/* Writes the containers that are frozen or moved off their cards, then those with GPU work; CONTAINERS_MAX in all. */
+/*
+ * Writes at most CONTAINERS_MAX containers: first those that are frozen or moved off their cards, then the others that have
+ * live GPU processes.
+ */
 static void write_containers(struct node *node, uint64_t now_ns, struct json_text *t)
 {
 	const struct gpu_tasks *tasks = node->watch ? gpu_watch_tasks(node->watch) : NULL;

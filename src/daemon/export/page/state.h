@@ -1,6 +1,6 @@
 /*
- * Writes the page's state as JSON (docs/reference/protocol.md, "The page's state"): it has fewer members than `allot ps
- * --json`, but also which tenant had which card when. Main thread only.
+ * Writes the page's state as JSON (docs/reference/protocol.md, "The page's state"). The state lacks some members of `allot ps
+ * --json`, but also tells which tenant had which card when. Main thread only.
  */
 #pragma once
 

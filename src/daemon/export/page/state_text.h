@@ -19,7 +19,7 @@ struct state_text {
 	} * row;
 };
 
-/* Write "tenants". The caller writes each tenant's object to s->json between the begin and end calls. */
+/* Write the array "tenants". The caller writes each tenant's object to s->json between begin_tenant() and end_tenant(). */
 void state_text_open_tenants(struct state_text *s);
 void state_text_begin_tenant(struct state_text *s, const char *id);
 void state_text_end_tenant(struct state_text *s);

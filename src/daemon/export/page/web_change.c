@@ -7,7 +7,7 @@
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"
 
-/* The uid of the page's requests. No tenant belongs to this uid, so all rights come from group "allot". */
+/* The uid of the page's requests. No tenant belongs to this uid: instead, is_admin gives them the rights of group "allot". */
 #define NOBODY ((uid_t)-1)
 
 static unsigned status_of(int code)
@@ -26,8 +26,8 @@ static unsigned status_of(int code)
 }
 
 /*
- * Makes the protocol's request line. A body that is no JSON object is passed on, and refused later. Returns NULL if out of
- * memory.
+ * Makes a request line of the control protocol from an HTTP body. Returns a body that is no JSON object unchanged:
+ * dispatch_request() refuses it. Returns NULL if out of memory.
  */
 static char *make_line(const char *operation, const char *body, size_t size)
 {

@@ -52,7 +52,7 @@ struct trace_ring_given {
 	unsigned number; /* number of the ring, from 1 */
 	int pid;
 	char name[16]; /* name of the process's program */
-	int fd;        /* owned by the caller */
+	int fd;        /* the ring's memory; after tenant_trace_next_ring(), its caller closes it */
 };
 
 /* Takes the next ring to pass on. Returns false if there is none. */

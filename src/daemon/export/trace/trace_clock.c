@@ -25,8 +25,8 @@ enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 }
 
 /*
- * Returns true if the counter has a constant rate: CPUID leaf 0x80000007, EDX bit 8 (Intel's and AMD's manuals); always on
- * Arm.
+ * Returns true if the counter has a constant rate: CPUID leaf 0x80000007, EDX bit 8 (Intel's and AMD's manuals). Always true
+ * on Arm.
  */
 static bool is_invariant(void)
 {

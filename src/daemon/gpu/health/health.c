@@ -40,7 +40,7 @@ struct health_watch {
 	/* written by the thread, read by the main thread: */
 	_Atomic unsigned asked_card;
 	_Atomic uint64_t asked_ns; /* 0: no call is in progress */
-	/* when all cards had answered in the last round; 0: not all did */
+	/* when the last round ended, if all cards answered in it; else 0 */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
 	_Atomic bool is_any_busy;
@@ -62,7 +62,7 @@ static void ring(struct health_watch *w)
 	(void)n; /* ignore a failure: the counter is full, so the main thread is already notified */
 }
 
-/* Asks a card for its memory use, without the lock. *ret_changed: the use has changed. */
+/* Asks a card for its memory use, without the lock. Sets *ret_changed to true if the use has changed. */
 static enum health_answer poll_card(struct health_watch *w, unsigned card, bool *ret_changed)
 {
 	struct gpu_memory memory;
@@ -78,7 +78,7 @@ static enum health_answer poll_card(struct health_watch *w, unsigned card, bool 
 	return HEALTH_ANSWERED;
 }
 
-/* Asks without the lock. A card counts as busy if the driver cannot tell. */
+/* Asks the driver, without the lock, whether the card is busy. If the driver cannot tell, the card counts as busy. */
 static bool is_busy(struct health_watch *w, unsigned card)
 {
 	struct error err = { 0 };
@@ -114,7 +114,7 @@ static void ask_all(struct health_watch *w)
 	ring(w);
 }
 
-/* Waits up to WAIT_MS for a fault. Just sleeps if the driver reports no faults. */
+/* Waits up to WAIT_MS for a fault. If the driver cannot report faults, sets *can_wait to false and only sleeps. */
 static void wait_for_fault(struct health_watch *w, bool *can_wait)
 {
 	const struct gpu_backend *backend = w->node->backend;

@@ -17,7 +17,7 @@ struct node;
 struct card;
 struct health_watch;
 
-/* Called when the card's health or cordon has changed. */
+/* A callback: called when the card's health or cordon has changed. */
 typedef void (*health_handler)(void *data, struct card *card);
 
 /*

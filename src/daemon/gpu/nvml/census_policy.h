@@ -33,9 +33,9 @@ struct census_card {
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
 #define CENSUS_SLACK_PART 20 /* the slack is 1/20 of the ledger, if that is more */
-/* number of censuses in a row that must have is_over before census_confirm() returns true */
+/* number of calls of census_confirm() in a row that must have is_over before it returns true */
 #define CENSUS_OVER_COUNT 3
-/* A second census this much later confirms memory beyond the ledger. */
+/* If a census shows memory beyond a ledger, a further census confirms it after this time (census_unnamed()). */
 #define CENSUS_CONFIRM_NS UINT64_C(100000000)
 
 /*
@@ -61,7 +61,7 @@ struct census_over {
 	uint64_t since_ns;
 };
 
-/* The least memory of a process with a context, and its tenant's id. All zero: none yet. */
+/* The least memory seen of a process with a context, and the id of the process's tenant. All zero: none yet. */
 struct census_least {
 	char tenant[16];
 	uint64_t bytes;
@@ -84,7 +84,7 @@ void census_stability_note(struct census_stability *stability, uint64_t mark, ui
 bool census_is_stable(const struct census_stability *stability, uint64_t ledgers,
 		      uint64_t interval_ns, uint64_t now_ns);
 
-/* Returns true if is_over was set CENSUS_OVER_COUNT times in a row and for least_ns. Counts in *over. */
+/* Returns true if is_over was true in the last CENSUS_OVER_COUNT calls, and for at least least_ns. Keeps the count in *over. */
 bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns);
 
 /*

@@ -19,14 +19,14 @@
 #define GPU_VERSION_MAX 80
 
 /*
- * A process needs two driver capabilities to use a MIG instance, beside the card's device file.
+ * A process needs two driver capabilities to use a MIG instance, beside the GPU's device file.
  * Each is a device file /dev/nvidia-caps/nvidia-cap<minor>. The kernel module gives the minors in
  * files such as
  *
  *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/access       of the GPU instance
  *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0/access   of the compute instance
  *
- * with a line "DeviceFileMinor: 66". The number in "gpu0" is the minor of the card's device file
+ * with a line "DeviceFileMinor: 66". The number in "gpu0" is the minor of the GPU's device file
  * (MIG user guide, "Device Nodes and Capabilities").
  */
 #define MIG_CAPS_DIR "/proc/driver/nvidia/capabilities"
@@ -46,12 +46,12 @@ struct gpu_info {
 	char name[GPU_NAME_MAX];
 	uint64_t memory_bytes; /* usable memory, without the driver's reserve */
 	bool minor_known;
-	/* minor of the device file; for a MIG instance, that of its card */
+	/* minor of the device file; for a MIG instance, that of its GPU */
 	unsigned minor;
 	bool is_instance;
-	/* driver capabilities of a MIG instance; for a whole card, is_known is false */
+	/* driver capabilities of a MIG instance; for a whole GPU, is_known is false */
 	struct mig_caps caps;
-	/* for a MIG instance: its card's UUID; "": unknown */
+	/* for a MIG instance: its GPU's UUID; "": unknown */
 	char card_uuid_text[GPU_UUID_TEXT_MAX];
 	unsigned sms;                                /* 0: unknown */
 	unsigned capability_major, capability_minor; /* CUDA compute capability; 0.0: unknown */

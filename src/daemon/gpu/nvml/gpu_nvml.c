@@ -156,7 +156,7 @@ static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, 
 	return 0;
 }
 
-/* Reads the compute capability; for an instance, its card's. */
+/* Reads the compute capability; for a MIG instance, that of its GPU (device->card). */
 static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *device,
 			    struct gpu_info *info)
 {

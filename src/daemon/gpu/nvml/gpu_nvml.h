@@ -56,12 +56,12 @@
 	X(link_type, "nvmlDeviceGetNvLinkRemoteDeviceType", false, \
 	  (nvmlDevice_t, unsigned, unsigned *))
 
-#define GPU_NVML_INSTANCES_MAX 64 /* MIG instances of a card; more are not used */
+#define GPU_NVML_INSTANCES_MAX 64 /* MIG instances of a GPU; more are not used */
 
-/* A card or a MIG instance. NVML reports location, links, device file and faults only for cards. */
+/* A GPU or a MIG instance. NVML reports location, links, device file and faults only for GPUs. */
 struct gpu_nvml_device {
 	nvmlDevice_t handle;
-	nvmlDevice_t card; /* for an instance, its card; else equal to `handle` */
+	nvmlDevice_t card; /* for an instance, its GPU; else equal to `handle` */
 	bool is_instance;
 	unsigned gpu_instance, compute_instance;
 };
@@ -70,14 +70,14 @@ struct gpu {
 	void *library;
 	bool initialized;
 	unsigned device_count;
-	struct gpu_nvml_device *device;     /* instances of one card are adjacent */
+	struct gpu_nvml_device *device;     /* instances of one GPU are adjacent */
 	char left_out[ERROR_TEXT_MAX - 32]; /* devices not shared, and why: "A; B; and 2 more" */
 	size_t left_out_length;             /* length of left_out without "; and 2 more" */
 	unsigned left_out_more;             /* number of devices that did not fit */
 	char version[GPU_VERSION_MAX];
 	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */
 	nvmlEventData_t event; /* the last event of `events` */
-	/* index of the next device to which `event` may have to be reported */
+	/* index of the next device to check: does `event` concern it? An event may concern several devices. */
 	unsigned event_next;
 #define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
 	NVML_ENTRIES(X)

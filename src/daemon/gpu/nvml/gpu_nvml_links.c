@@ -11,7 +11,7 @@
 #define NUMA_WORDS 16 /* words of 64 NUMA nodes each */
 #define AFFINITY_OF_NODE 0
 #define VENDOR_NVIDIA 0x10de
-/* most NVLinks of a card that are asked about; a card with fewer returns an error for higher numbers */
+/* NVLinks are asked about up to this number. A card with fewer returns an error for higher numbers. */
 #define LINKS_MOST 64
 
 /* Reads a decimal or hexadecimal number from a sysfs file. */

@@ -97,8 +97,8 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 		return;
 	p->census[device].unnamed = unnamed;
 	/*
-	 * Add `fresh`, the unnamed bytes that the library has reported itself. compare_process() lets the process exceed its
-	 * ledger by `measured`, which therefore must not exceed `unnamed`.
+	 * Add to `measured` the bytes in `fresh`, which the library has reported itself. compare_process() lets the process
+	 * exceed its ledger by `measured`, which therefore must not exceed `unnamed`.
 	 */
 	uint64_t *measured = &p->census[device].measured;
 	if (*measured > unnamed)
@@ -108,7 +108,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
-/* Returns how many slots the pid has: one for each copy of the library that it loaded. NVML shows only their sum. */
+/* Returns how many slots the pid has: one for each copy of the library that it loaded. NVML shows only one sum for the pid. */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
 	unsigned count = 0;
@@ -324,7 +324,7 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 	return sum;
 }
 
-/* Sums the memory of listed processes outside all tenants. Returns false if a process's memory is unknown. */
+/* Sums the memory of NVML's processes that belong to no tenant and are not draining. Returns false if a figure is unknown. */
 static bool sum_foreign(const struct node *node, const struct card *card,
 			const struct census_card *seen, uint64_t *ret_bytes)
 {

@@ -13,7 +13,7 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
 
 /*
  * Updates card->foreign_bytes: memory that no tenant's process has counted, which is not available to waiting tenants
- * (memory_waiters.h). After the last card, sets node->foreign_known. Sums NVML's list of processes if that has all tenants'
- * processes and gives each process's memory. Otherwise subtracts ledgers and draining memory from the card's used memory.
+ * (memory_waiters.h). After the last card, sets node->foreign_known. If NVML lists all tenants' processes and each listed
+ * process's memory, sums the processes outside tenants. Otherwise subtracts ledgers and draining memory from the used memory.
  */
 void census_count_foreign(struct node *node, struct card *card, const struct census_card *seen);

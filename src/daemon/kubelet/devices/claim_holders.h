@@ -1,7 +1,7 @@
 /*
- * The holder of a claim is the container that uses it. Records the holders of claims made from slices (slices.h). Allocate does
- * not name the container, but the kubelet's list of pod resources does (pod_resources.h). A holder is recorded only if its
- * slices are exactly the claim's, and forgotten when a later list does not name it. Main thread only.
+ * The holder of a claim is the container that uses it. Records the holders of claims made from slices (slices.h). The kubelet's
+ * Allocate call does not name the container, but the kubelet's list of pod resources does (pod_resources.h). A holder is
+ * recorded only if its slices are exactly the claim's, and forgotten when a later list does not name it. Main thread only.
  */
 #pragma once
 

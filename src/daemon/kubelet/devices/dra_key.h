@@ -26,7 +26,7 @@ void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX]);
 /* Returns false if the key is of another kind. */
 bool dra_key_parse(const char *key, struct dra_key *ret);
 
-/* Makes the ResourceClaim's path at the API server. The names must have been checked. */
+/* Makes the ResourceClaim's path at the API server. The names must be safe in a path, as dra_request_read() ensures. */
 #define DRA_CLAIM_PATH_MAX 400
 void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 

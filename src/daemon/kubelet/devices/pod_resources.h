@@ -1,6 +1,6 @@
 /*
  * Tells which of our slices (slices.h) are held by pods. A thread asks the kubelet's pod-resources socket. The answer
- * distinguishes a claim whose pod runs without GPU processes from a claim whose pod is gone.
+ * distinguishes a claim (a container's right to slices) whose pod runs without GPU processes from one whose pod is gone.
  */
 #pragma once
 

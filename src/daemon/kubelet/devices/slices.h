@@ -36,7 +36,7 @@ struct slice_set {
 	struct slots card[SLICES_MAX_CARDS];
 };
 
-/* Parses names of slices. Returns -EINVAL if one is none of these slices or occurs twice. */
+/* Parses names of slices. Returns -EINVAL if a name belongs to none of these slices, or occurs twice. */
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 		    struct slice_set *ret, struct error *err);
 

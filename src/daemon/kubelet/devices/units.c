@@ -21,7 +21,7 @@ unsigned units_count(const struct units *units)
 	return count;
 }
 
-/* Accepts numbers only as we write them: no sign, no leading zero. */
+/* Accepts numbers only as slice_format() writes them: no sign, no leading zero. */
 static bool parse_number(const char *text, unsigned below, unsigned *ret)
 {
 	size_t length = strlen(text);

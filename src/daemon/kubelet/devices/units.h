@@ -1,6 +1,7 @@
 /*
- * A unit is 256 MiB of GPU memory, for gpu-manager's resources. The kubelet sees as many devices "<UUID>-<number>" as units
- * fit each card. Only their number counts: a unit's name does not tell which card the container gets. Pure; thread safe.
+ * A unit is 256 MiB of GPU memory, for gpu-manager's resources. For each unit of a card, the kubelet sees a device
+ * "<UUID>-<number>". Only the count of a container's units matters: their names do not tell which card the container gets.
+ * Pure; thread safe.
  */
 #pragma once
 

@@ -13,7 +13,7 @@
 
 struct dra;
 
-/* Checks the settings. Returns -EINVAL if they contradict each other; `err` then says what would be right. Pure. */
+/* Checks the settings. Returns -EINVAL if one is invalid or two contradict each other; err says what would be right. Pure. */
 int dra_check(const struct config *config, struct error *err);
 
 /* Starts the driver. Leaves *ret as it is if the setting kube_dra is off. Claims and the Kubernetes client must exist. */

@@ -15,7 +15,7 @@
 
 struct grpc_message *dra_message_info(void)
 {
-	/* Without an endpoint, the kubelet uses the socket that it called. */
+	/* info.endpoint stays empty, so the kubelet goes on to use the socket that it called. */
 	char *versions[] = { text("v1.DRAPlugin"), text("v1beta1.DRAPlugin") };
 	Dra__PluginInfo info = DRA__PLUGIN_INFO__INIT;
 	info.type = text(PLUGIN_TYPE);

@@ -16,7 +16,7 @@ struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is allowed; returns NULL */
 
 /*
- * For claims_add_need_check(); `data` is the struct dra_need. Asks the API server in the background, and returns CLAIM_UNKNOWN
- * until the answer has come. Returns CLAIM_UNWANTED for a claim that was not made for a ResourceClaim.
+ * The callback for claims_add_need_check(); `data` is the struct dra_need. Asks the API server in the background, and returns
+ * CLAIM_UNKNOWN until the answer has come. Returns CLAIM_UNWANTED for a claim that was not made for a ResourceClaim.
  */
 enum claim_need dra_need_of(void *data, const struct claim *claim);

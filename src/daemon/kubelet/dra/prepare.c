@@ -70,7 +70,10 @@ static void forget(struct preparation *p)
 
 /* ---- one claim ---- */
 
-/* Cuts the requests' names at '/': a container refers to "gpu/small", an alternative of request "gpu", as "gpu". */
+/*
+ * Fills item->device. Cuts names of requests at '/': a container calls "gpu/small", an alternative of request "gpu", just
+ * "gpu".
+ */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));

@@ -133,8 +133,8 @@ static void store_slice(struct publisher *p, json_t *object)
 /* ---- taints ---- */
 
 /*
- * Returns the devices to write, as a new reference. If the server drops taints, a tainted device is left out, so that no pod
- * gets it.
+ * Returns the devices to write, as a new reference. Unless the server stores taints, a tainted device is left out, so that no
+ * pod gets it.
  */
 static json_t *desired_slice(const struct publisher *p, const struct gpu_slice *s)
 {
@@ -337,7 +337,7 @@ static void object_changed(void *data, json_t *object)
 	update(data);
 }
 
-/* Compares the uid, because a late event may be about an earlier slice of the same name. */
+/* Forgets the server's slice only if its uid is the event's: a late event may be about an earlier slice of the same name. */
 static void object_deleted(void *data, json_t *object)
 {
 	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");

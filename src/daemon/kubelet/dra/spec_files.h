@@ -21,7 +21,7 @@ int spec_file_write(const char *dir, struct claims *claims, const struct claim *
 /* Removes the claim's spec. Returns 0 also if there is none. */
 int spec_file_remove(const char *dir, const char *uid, struct error *err);
 
-/* Writes the specs of all ResourceClaims that have tenants again, since a reboot may have emptied `dir`. */
+/* Restores the specs of all ResourceClaims that have tenants: a reboot may have emptied `dir`. Logs failures. */
 void spec_files_restore(const char *dir, struct claims *claims);
 /* Removes specs of claims that are gone, and temporary files of a killed daemon. */
 void spec_files_sweep(const char *dir, struct claims *claims);

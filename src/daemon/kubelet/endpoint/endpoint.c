@@ -10,7 +10,8 @@
 #include "daemon/state/node/node.h"
 
 /*
- * A starting kubelet removes our socket, then creates its own. Wait this long, so that our socket is renewed once, not twice.
+ * The delay from the removal of our socket to its renewal. A starting kubelet removes our socket, then creates its own, which
+ * also makes us renew ours. The delay avoids a second renewal.
  */
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
@@ -79,7 +80,7 @@ static void renew_due(void *data, uint32_t events)
 		registrar_register(e->registrar);
 }
 
-/* A kubelet that still runs does not reconnect by itself. */
+/* Arms the timer to register again: a kubelet that still runs does not reconnect by itself. */
 void endpoint_is_unwatched(struct endpoint *e)
 {
 	if (e->has_kubelet)

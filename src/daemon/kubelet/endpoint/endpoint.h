@@ -52,7 +52,7 @@ struct endpoint {
 /* Checks the socket's path. Returns -EINVAL if it is too long; `err` then says what would be right. Pure. */
 int endpoint_check(const char *dir, const char *resource, struct error *err);
 
-/* Watches the kubelet's directory `dir`, which must stay valid. Call endpoint_stop() also after an error. */
+/* Watches the kubelet's directory `dir`; this text must stay valid. Call endpoint_stop() also after an error. */
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err);
 void endpoint_stop(struct endpoint *e);
 

@@ -77,7 +77,10 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/* Removes the container's shares from to-allocate. Returns -ESTALE if to-allocate has other shares for the container. */
+/*
+ * Sets *left to the shares in the pod's annotation to-allocate, without the container's. Returns -ESTALE if the annotation has
+ * other shares for the container than those assigned.
+ */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -98,7 +101,7 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 	return 0;
 }
 
-/* The server applies the patch only to the version of the pod that was read. */
+/* Makes the patch of the pod's annotations. The server applies it only to the version of the pod that was read. */
 static int make_pod_patch(const struct binding *b, char **ret, struct error *err)
 {
 	struct kube_shares left = { 0 };
@@ -124,7 +127,7 @@ static int make_pod_patch(const struct binding *b, char **ret, struct error *err
 
 static void pod_written(struct binding *b);
 
-/* Returns true if an earlier write succeeded without an answer: the container has no shares left in to-allocate. */
+/* Returns true if an earlier write succeeded without an answer: annotation to-allocate has no shares for the container. */
 static bool is_written(const struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);

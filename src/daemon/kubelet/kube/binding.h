@@ -15,7 +15,7 @@
 
 struct binding;
 
-/* Called once after the last write, unless binding_drop() came first. err->code 0: all is written. */
+/* A callback: called once at the end of the binding, unless binding_drop() came first. err->code is 0 if all is written. */
 typedef void (*binding_done)(void *data, const struct error *err);
 
 /*

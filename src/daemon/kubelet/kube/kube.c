@@ -79,8 +79,8 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 }
 
 /*
- * Reads all cards and the links between them; *ret_scores has no cards if no link is known. Returns -ENOMEM. Free by
- * cards_free() and scores_free().
+ * Reads all cards and the links between them; *ret_scores has no cards if no link is known. Returns 0 or -ENOMEM. Free
+ * the results by cards_free() and scores_free().
  */
 static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 			  struct kube_scores *ret_scores)
@@ -274,7 +274,7 @@ static int start_client(struct node_kube *k, struct error *err)
 	return k->object ? 0 : error_set_errno(err, ENOMEM, "kube_api");
 }
 
-/* With only the DRA driver, this node writes nothing to its Node object and does not track pods. */
+/* Returns false if only the DRA driver is on: this node then writes nothing to its Node object and does not track pods. */
 static bool has_protocol(const struct config *config)
 {
 	return config->is_kube_plugin || !config->is_kube_dra;

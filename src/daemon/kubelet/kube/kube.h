@@ -17,7 +17,7 @@ struct node_kube;
 struct node_object;
 struct node_pods;
 
-/* Checks the settings. Returns -EINVAL if they contradict each other; `err` then says what would be right. Pure. */
+/* Checks the settings. Returns -EINVAL if one is invalid; `err` then says what would be right. Pure. */
 int node_kube_check(const struct config *config, struct error *err);
 
 /*

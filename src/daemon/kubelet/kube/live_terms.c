@@ -127,8 +127,8 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * Returns the priority in the container's limits. NULL if they have none, or if the claim was not made from slices: that claim
- * got its priority when it was made. For a claim made from slices, the container was unknown then.
+ * Returns the priority in the container's limits; NULL if the limits have none. Returns NULL also for a claim that was not made
+ * from slices, because it got its priority when it was made. When a claim is made from slices, the container is unknown.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)

@@ -26,5 +26,5 @@ const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);
 /* Finds a pod by name, for callers that do not know its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find_named(const struct node_pods *pods, const char *pod_namespace,
 				       const char *name);
-/* Returns true once a complete list was received. Before that, no pod is known. */
+/* Returns true once a complete list was received. Before that, pods may be missing. */
 bool pods_are_known(const struct node_pods *pods);

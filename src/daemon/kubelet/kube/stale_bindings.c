@@ -12,16 +12,16 @@
 #include "kube/hami/find_allocating.h"
 
 /*
- * Only a lock older than this is released. For a younger lock, the last write may still be in progress, or the watch may show
- * an earlier pod of the same name.
+ * Only a node's lock that is older than this is released. For a younger lock, the last write may still be in progress, or the
+ * watch may show an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
 /* A failed write is tried again after this many runs of check_due(), which together take BINDING_TIMEOUT_S. */
 #define RETRY_CHECKS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
- * A pod whose binding was declared failed. Stays in `cases` while the watch shows the binding as overdue (is_over()), so that
- * the binding is declared failed only once.
+ * A pod whose binding (assignment of GPU shares) was declared failed. Stays in `cases` while the watch shows the binding as
+ * overdue (is_over()), so that the binding is declared failed only once.
  */
 struct stale_binding {
 	char *uid;

@@ -22,7 +22,7 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
-/* A container that got its shares, although the watch may still show them in the pod's to-allocate. */
+/* A container that got its shares, although the watch may still show them in the pod's annotation to-allocate. */
 struct assignment {
 	TAILQ_ENTRY(assignment) link;
 	size_t container;
@@ -182,7 +182,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 	return count > 0;
 }
 
-/* For find_allocating.h: returns true if the container has got the shares that the watch still shows in to-allocate. */
+/* A callback of choice_make(): returns true if the container has got the shares that annotation to-allocate may still show. */
 static bool has_shares(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;

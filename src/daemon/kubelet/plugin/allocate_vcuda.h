@@ -36,7 +36,10 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
  */
 uint64_t vcuda_cards(struct vcuda *v, unsigned cores);
 
-/* Call when a kubelet has started: the second call of a container whose first call came before is no longer expected. */
+/*
+ * Call when a kubelet has started. If the previous kubelet made only the first of a container's two calls, the second is then
+ * no longer expected.
+ */
 void vcuda_kubelet_started(struct vcuda *v);
 
 struct vcuda_names vcuda_names(const struct vcuda *v);

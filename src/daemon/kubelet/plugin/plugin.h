@@ -13,7 +13,7 @@
 
 struct plugin;
 
-/* Checks the settings. Returns -EINVAL if they contradict each other; `err` then says what would be right. Pure. */
+/* Checks the settings. Returns -EINVAL if one is invalid or two contradict each other; err says what would be right. Pure. */
 int plugin_check(const struct config *config, struct error *err);
 
 /* Starts the plugin. Leaves *ret as it is if the setting kube_plugin is off. Cards, census and claims must be open. */

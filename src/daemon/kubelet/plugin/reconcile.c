@@ -216,7 +216,7 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
-	/* claims with a holder on the kubelet's list, even a holder of other devices; has space for all claims */
+	/* claims of containers on the kubelet's list, even if claim and list differ in devices; has space for all claims */
 	struct claim **matched;
 	size_t matched_count;
 	/* in gpu-manager's vocabulary: claims and their holders; has space for all claims */

@@ -24,8 +24,8 @@
 /* ---- which claims are needed ---- */
 
 /*
- * For claims_add_need_check(): returns whether the kubelet needs the claim. CLAIM_UNWANTED for claims that were not made for
- * the kubelet.
+ * A callback for claims_add_need_check(): returns whether the kubelet needs the claim. Returns CLAIM_UNWANTED for a claim that
+ * was not made for the kubelet.
  */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {

@@ -26,8 +26,8 @@ struct vcuda_names owners_names(const struct vcuda_owners *o);
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
 /*
- * Returns true if the container has what it requests. Returns false if the kubelet's list is newer than our answer but lacks
- * the device: the answer was lost, and the kubelet will call again.
+ * Returns true if the container has what it requests. Returns false also if the kubelet's list is newer than our answer but
+ * lacks the device: the answer was lost, and the kubelet will call again.
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
@@ -41,5 +41,5 @@ struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choic
 struct owners_share *owners_share_new(const struct vcuda_choice *choice);
 /* Keeps the record, until the pod has started and no more calls come. */
 void owners_record(struct vcuda_owners *o, struct owners_share *share);
-/* Forgets what owners_record() recorded for pods that have started or are gone. With NULL, forgets all. */
+/* Forgets what owners_record() recorded for pods that have started or are gone. If `pods` is NULL, forgets all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);

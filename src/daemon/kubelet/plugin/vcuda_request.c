@@ -10,7 +10,7 @@
 
 #define REASONS_MAX 240
 #define CHOSEN_MAX 128
-#define SAME_PCT 0.005 /* shares have two decimals */
+#define SAME_PCT 0.005 /* percentages have two decimals */
 
 static struct place_request place_request_of(const struct vcuda_request *ask)
 {

@@ -21,9 +21,9 @@
 #define KEY_MAX 72
 /* Assumed slowest speed of a move: a tenth of a measured checkpoint's speed. */
 #define BYTES_PER_S (UINT64_C(256) << 20)
-/* Before a helper brings processes back, it waits at most this long for other tenants to make room on the cards. */
+/* Before a helper process brings processes back, it waits at most this long for other tenants to make room on the cards. */
 #define ROOM_NS (5 * NSEC_PER_SEC)
-/* If more helpers than this are lost in a row, the processes' place becomes STUCK. */
+/* If more helper processes than this are lost in a row, the moved processes' place becomes PLACE_STUCK. */
 #define RETRIES_MOST 3
 
 struct checkpoint {
@@ -58,8 +58,8 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
 }
 
 /*
- * Starts the helper as a grandchild, so that this process need not wait for the helper's end: the helper may outlive its order
- * and this process. Both forked children make only async-signal-safe calls, because this process has threads.
+ * Runs in a forked child, and starts the helper as a grandchild. So the daemon need not wait for the helper's end: the helper
+ * may outlive its order and the daemon. Child and grandchild make only async-signal-safe calls, because the daemon has threads.
  */
 static _Noreturn void spawn_detached(int fd, char *const *argv)
 {
@@ -197,7 +197,7 @@ static void finish_order(struct checkpoint *c, enum checkpoint_place place)
 
 /*
  * The helper ended without an answer or was killed. Starts another helper, which keeps the processes off the card if they were
- * off (PLACE_OUT), and otherwise brings them back. For STUCK processes, or after RETRIES_MOST lost helpers, starts none.
+ * off (PLACE_OUT), and otherwise brings them back. Starts none if the place is PLACE_STUCK, or after RETRIES_MOST lost helpers.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {

@@ -25,7 +25,7 @@ enum checkpoint_place { PLACE_IN, PLACE_LEAVING, PLACE_OUT, PLACE_RETURNING, PLA
 struct node;
 struct checkpoint;
 
-/* Called when the processes' place has changed, but not within checkpoint_order(). The callee may free the checkpoint. */
+/* A callback: the processes' place has changed. Never called in checkpoint_order(). The callee may free the checkpoint. */
 typedef void (*checkpoint_changed)(void *data, struct checkpoint *checkpoint);
 
 /* Makes the state of a helper, but does not start the helper. `key` names the helper's file: a tenant's or container's id. */
@@ -36,7 +36,8 @@ struct checkpoint *checkpoint_free(struct checkpoint *checkpoint);
 
 /*
  * Orders the processes off their cards or back. Starts a helper if none runs. The caller fills in goal, processes and bytes;
- * the times are set here. Returns -EBUSY while another order runs, or another -errno if no helper can be started.
+ * this function sets lock_ms and room_ms. Returns -EBUSY while another order runs, or another -errno if no helper can be
+ * started.
  */
 int checkpoint_order(struct checkpoint *checkpoint, struct helper_order *order, struct error *err);
 

@@ -1,8 +1,12 @@
 #include "daemon/memory/checkpoint/checkpoint_steps.h"
 
+/*
+ * Each goal has two rows, in order. The first row with a process in its `state` decides: its `step` is that process's next
+ * step.
+ */
 static const struct {
-	enum checkpoint_state state; /* the first row with a process in this state is used */
-	enum checkpoint_step step;   /* the next step for that process */
+	enum checkpoint_state state;
+	enum checkpoint_step step;
 } rows[][2] = {
 	[CHECKPOINT_IN] = { { CHECKPOINT_SAVED, CHECKPOINT_RESTORE },
 			    { CHECKPOINT_LOCKED, CHECKPOINT_UNLOCK } },

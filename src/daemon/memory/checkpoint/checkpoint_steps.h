@@ -1,6 +1,7 @@
 /*
  * A checkpoint moves processes off their cards in steps. This module decides the next step for the processes of one tenant,
- * only from their states in the driver, so that a new helper can continue after one died at any step. Pure; thread safe.
+ * only from their states in the driver. So if the helper (the process that does the steps) dies at any step, a new helper can
+ * continue. Pure; thread safe.
  *
  *  to OUT: all processes are locked, then all are checkpointed
  *  to IN:  all processes are restored, then all are unlocked

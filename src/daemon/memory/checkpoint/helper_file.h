@@ -3,8 +3,8 @@
  * directory, on which the helper holds a lock while it lives:
  *
  *  keeper 4711             the helper's pid
- *  card 0 3221225472       bytes of each card that its processes take
- *  process 123 88123456    pid and start time of each of its processes
+ *  card 0 3221225472       a card, and the bytes that the moved processes need on it
+ *  process 123 88123456    pid and start time of a moved process
  *
  * Single-threaded.
  */

@@ -26,7 +26,7 @@ struct swap_device_figures {
 struct swap_figures {
 	/* numbers of processes by place; is_short: those in `out` without room to return */
 	unsigned in, moving, out, is_short;
-	/* number of processes that have neither carried out the present order nor given up */
+	/* number of processes that still have to carry out the present order, or to give it up */
 	unsigned behind;
 	uint64_t copied_bytes; /* copied so far by processes that are moving */
 	uint64_t failed;       /* number of moves that failed */

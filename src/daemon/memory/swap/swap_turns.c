@@ -209,7 +209,7 @@ static void publish_bounds(struct tenant *t)
 	}
 }
 
-/* Returns true while the tenant's memory moves. */
+/* Gives the tenant the order that the schedule decided. Returns true while the tenant's memory moves. */
 static bool apply_order(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =

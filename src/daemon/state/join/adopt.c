@@ -129,7 +129,7 @@ static bool watch_command(struct tenant *tenant, const struct tenant_state *stat
 	return true;
 }
 
-/* Moves processes that may live to the tenant and frees the other entries. */
+/* Gives the tenant those processes of `state` that may still live. Frees the entries of the others. */
 static void take_processes(struct tenant *tenant, struct tenant_state *state)
 {
 	while (state->old) {
@@ -178,11 +178,11 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
-	/* Publish the quotas only now: the quota of a retired tenant is what it holds, which was unknown before. */
+	/* Publish the quotas only now: the quota of a retired (removed) tenant is what it holds, unknown before. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	memory_wait_restore(tenant, &state.past);
-	/* use.json (use_state.h) is newer, so state.use_ns counts only if that file lacks the tenant. */
+	/* use.json (use_state.h) is newer than the state file, so state.use_ns counts only if use.json lacks the tenant. */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
@@ -279,7 +279,7 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 }
 
 /*
- * Forgets old processes whose usage was copied to their slots. Ends the adoption if no old process remains, or if
+ * Forgets processes of the previous daemon whose usage was copied to their slots. Ends the adoption if none remains, or if
  * adopting_end_ns has passed. Returns true while polling is needed.
  */
 static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
@@ -290,8 +290,8 @@ static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 		if (!o->registered)
 			continue;
 		/*
-		 * Once `migrated` is set, only the slot counts. Before, the usage counted twice, so no quota could be
-		 * exceeded.
+		 * Until `migrated` is set, the usage counts twice: in the slot and in unslotted_bytes. So the tenant cannot
+		 * exceed its quota while the process copies.
 		 */
 		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
 			forget(o);
@@ -310,7 +310,7 @@ static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 	return copying || tenant->adopting;
 }
 
-/* Returns true if some processes are still unwatched. May end the tenant. */
+/* Tries again to watch the unwatched processes. Returns true if some are still unwatched. May end the tenant. */
 static bool retry_watches(struct tenant *tenant)
 {
 	bool has_unwatched = false, has_ended = false;

@@ -42,7 +42,7 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
  */
 void adopt_timer_due(void *data, uint32_t events);
 
-/* Stops watching for the end of tenant.command_pid. Call when that command or another client holds the tenant again. */
+/* Stops watching for the end of tenant.command_pid. Call when that command or another client keeps the tenant alive again. */
 void adopt_forget_command(struct tenant *tenant);
 
 /* Stops waiting for the tenant's old processes and command. */

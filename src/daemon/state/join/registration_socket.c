@@ -37,7 +37,7 @@
 
 #define ABOUT_QUESTION_MAX 64
 
-/* Returns true for the question {"version":1,"op":"tenant"}. No other message here begins with '{'. Pure. */
+/* Returns true for the question {"version":1,"op":"tenant"}. No other message on this socket begins with '{'. Pure. */
 static bool about_is_question(const char *message, size_t size)
 {
 	const char *op = NULL;
@@ -58,7 +58,7 @@ static json_t *device_to_json(struct tenant *tenant, unsigned device)
 			 "cores_pct", d->promise.cores_pct, "cores_limit_pct", d->promise.limit_pct);
 }
 
-/* Makes the answer (docs/reference/protocol.md), which the caller frees. Returns NULL if out of memory. */
+/* Makes the answer to that question (docs/reference/protocol.md), which the caller frees. Returns NULL if out of memory. */
 static char *about_tenant(struct tenant *tenant)
 {
 	const struct tenant_terms *t = &tenant->terms;
@@ -107,8 +107,8 @@ static void exchange_close(struct exchange *x)
 }
 
 /*
- * Sends a reply and `count` descriptors, without blocking. Returns false if the socket's buffer is full; the client then gets
- * no answer.
+ * Sends a reply and `count` descriptors, without blocking. Returns false on failure, such as a full socket buffer; the client
+ * then gets no answer.
  */
 static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
@@ -208,7 +208,10 @@ static int store_fd(struct exchange *x, const struct fd_exchange_request *reques
 	return r;
 }
 
-/* Handles descriptors that processes give each other. *ret_fd is sent with the reply. */
+/*
+ * Stores, finds or deletes a descriptor that processes give each other. For FD_EXCHANGE_GET, sets *ret_fd, which the caller
+ * sends with the reply.
+ */
 static int exchange_fd(struct exchange *x, const struct fd_exchange_request *request, bool has_fds,
 		       struct fd_exchange_reply *reply, int *ret_fd, struct error *err)
 {
@@ -316,7 +319,10 @@ static void exchange_ready(void *data, uint32_t events)
 		loop_watch(x->source, 0);
 		return;
 	}
-	/* Only peek at the message: exchange_close() empties the socket, whatever it contains. */
+	/*
+	 * Only copy the message. If it is not received, exchange_close() empties the socket in another thread, where closing
+	 * the message's descriptors may block.
+	 */
 	ssize_t size = ancillary_peek(x->fd, x->peer.uid, &request, sizeof(request), true,
 				      &ancillary);
 	if (size == -EAGAIN || size == -EINTR)

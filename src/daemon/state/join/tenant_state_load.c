@@ -20,7 +20,7 @@ static int missing(struct error *err, const char *key)
 	return error_set(err, EINVAL, "%s: missing", key);
 }
 
-/* Reads "slots". If it is absent, the device has no slots. */
+/* Reads "slots", the numbered parts of the card that the claim has (slots.h). If it is absent, there are none. */
 static int slots_from_json(const json_t *json, struct slots *ret, struct error *err)
 {
 	json_t *list = NULL, *item;
@@ -166,7 +166,7 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	return 0;
 }
 
-/* Reads "command", which is absent if unknown, or if other clients hold the tenant too. */
+/* Reads "command", the process that holds the tenant. It is absent if unknown, or if other clients hold the tenant too. */
 static int command_from_json(const json_t *root, struct tenant_state *state, struct error *err)
 {
 	const json_t *command = json_object_get(root, "command");

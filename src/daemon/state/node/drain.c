@@ -60,7 +60,7 @@ bool drain_has(const struct card *card, int pid)
 	return false;
 }
 
-/* Finds the part of the card's used memory that no listed process holds. Returns false if it is unknown. */
+/* Finds the part of the card's used memory that no process on NVML's list holds. Returns false if it is unknown. */
 static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 {
 	uint64_t listed = 0;
@@ -76,9 +76,9 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * Returns true if the driver has freed the memory of `d`. Either of two signs is enough: the card's used memory has fallen by
- * about d->bytes, or the used memory that no listed process holds has not grown. The second sign works even if other processes
- * allocate.
+ * Returns true if `seen` shows that the driver has freed the memory of `d`. The process must be off NVML's list. Also, the
+ * card's used memory must have fallen by about d->bytes, or its part that no listed process holds must not have grown. The
+ * latter works even if other processes allocate. If figure_bytes is unknown, NVML's list alone decides.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {

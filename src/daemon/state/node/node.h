@@ -1,6 +1,6 @@
 /*
- * The node is the daemon's whole state: cards, tenants, and the event loop. Only the main thread uses it; the arbitration and
- * census threads share only what their headers name.
+ * The node is the daemon's whole state: cards, tenants, and the event loop. Only the main thread uses it. The threads of the
+ * arbitration and of the census (readings of NVML) use only the parts that their headers name.
  */
 #pragma once
 
@@ -78,7 +78,7 @@ struct card {
 	/* unlisted_bytes (used memory that no process on NVML's list holds) is valid */
 	bool unlisted_known;
 	uint64_t unlisted_bytes;
-	/* memory of processes of no tenant, by the last census: census_compare.h */
+	/* memory of processes that belong to no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
 	uint64_t kept_bytes; /* free memory that grant_decide() has reserved for waiting tenants */
 	uint64_t swapped_out_bytes; /* total bytes that were moved off this card so far */
@@ -112,7 +112,7 @@ struct node {
 	bool is_private; /* one user's daemon: others have no access to its files */
 	bool lingers;    /* the daemon ends after config.linger_ns without tenants */
 	bool populated;
-	/* at the last tick, all arbitrations slept */
+	/* all cards' arbitration threads slept when `tick` last ran */
 	bool slept_at_tick;
 	bool simulated;
 	/* real path of the simulator's socket; "": not simulated */
@@ -128,7 +128,7 @@ struct node {
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
 	struct topology *topology;
-	/* NULL: a tenant's turns on several cards are not aligned */
+	/* aligns the turns of a tenant that has several cards; NULL: turns are not aligned */
 	struct gangs *gangs;
 
 	struct tenant_list tenants;
@@ -148,7 +148,8 @@ struct node {
 	/* changes of containers' terms by their pods' annotations: made, refused */
 	uint64_t live_changes, live_changes_refused;
 	struct namespace_uses *namespaces;
-	bool foreign_known; /* a census has measured the memory of processes of no tenant */
+	/* a census has measured the memory of processes that belong to no tenant */
+	bool foreign_known;
 	struct past_use past_use[NODE_PAST_USES];
 	/* the previous daemon's records of GPU work, until the GPU watch takes them; NULL: none */
 	struct gpu_records *records;

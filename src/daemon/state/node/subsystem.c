@@ -2,7 +2,7 @@
 
 #include "daemon/state/node/node.h"
 
-/* Calls member `what` of each row that has one, in table order. */
+/* Calls the handler `what` of each subsystem that has one, in table order. */
 #define TELL(node, what, ...) \
 	for (const struct subsystem *s = (node)->subsystems; s && s->name; s++) \
 		if (s->what) \

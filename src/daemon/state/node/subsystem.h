@@ -26,7 +26,7 @@ struct subsystem {
 	 * fails, the parts after it are not called, and the tenant is not made.
 	 */
 	int (*tenant_added)(struct tenant *tenant, bool is_new, struct error *err);
-	/* Called right after tenant_added, for a part that cannot fail. */
+	/* Called right after tenant_added. For a handler that cannot fail. */
 	void (*tenant_begins)(struct tenant *tenant);
 	/* Called before leases and processes are freed; also for a tenant that was not made completely. */
 	void (*tenant_removed)(struct tenant *tenant);
@@ -44,7 +44,7 @@ struct subsystem {
 	void (*processes_changed)(struct node *node);
 	/* The process is dead and no longer has its slot. */
 	void (*process_gone)(struct tenant *tenant, int pid, unsigned slot);
-	/* A census is complete. `seen` has one element per card. */
+	/* A census (a reading of NVML) is complete. `seen` has one element per card. */
 	void (*census_read)(struct node *node, const struct census_card *seen);
 	/* Returns whether this part needs the next census even if the cards' used memory is unchanged. */
 	bool (*needs_census)(const struct node *node);
@@ -52,7 +52,7 @@ struct subsystem {
 	void (*cards_polled)(struct node *node);
 };
 
-/* Calls tenant_added and tenant_begins of each part. Stops at a failure, and returns that -errno. */
+/* Calls tenant_added and tenant_begins of each part. Stops at the first failure and returns its -errno. */
 int notify_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err);
 void notify_tenant_removed(struct node *node, struct tenant *tenant);
 void notify_tenant_ended(struct node *node, struct tenant *tenant, const char *why);

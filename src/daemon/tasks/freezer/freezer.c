@@ -28,7 +28,8 @@ struct freezer {
 	struct loop_source *watchdog_source, *v1_timer;
 	unsigned v1_count; /* number of containers that are frozen by cgroup version 1 */
 	struct freeze_card card[FREEZE_MAX_CARDS];
-	uint64_t read_ns; /* when the last census began; 0: none yet */
+	/* when the last census (reading of all cards' memory use) began; 0: none yet */
+	uint64_t read_ns;
 	uint64_t arrivals;
 	bool is_failure_logged;
 	uint64_t freezes, thaws, failures, frozen_ns;
@@ -129,7 +130,7 @@ static void set_holds(struct gpu_container *c, unsigned holds)
 	c->item.by_hand = holds != 0;
 }
 
-/* Thaws everything: without the watchdog, a killed daemon would leave containers frozen until the next daemon starts. */
+/* Thaws all containers: without the watchdog, a killed daemon would leave containers frozen until the next daemon starts. */
 static void watchdog_died(void *data, uint32_t events)
 {
 	struct freezer *f = data;
@@ -264,7 +265,8 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	size_t count;
 	if (!is_governed(f, c)) {
 		/*
-		 * If the container has got the library since, it need not stay frozen: the library makes its allocations wait.
+		 * If the container has got the library meanwhile, it need not stay frozen: the library makes its allocations
+		 * wait.
 		 */
 		if (c && freeze_is_held(&c->item))
 			freeze_resume(&c->item, now_ns);

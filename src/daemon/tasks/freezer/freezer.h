@@ -15,10 +15,10 @@
 
 struct freezer;
 
-/* Thaws what an earlier freezer left frozen. `run_dir` and `config` must outlive the freezer. */
+/* Thaws the containers that an earlier daemon left frozen. `run_dir` and `config` must outlive the freezer. */
 int freezer_new(struct loop *loop, const struct config *config, const char *run_dir,
 		struct gpu_tasks *tasks, struct freezer **ret, struct error *err);
-/* Thaws everything and frees the freezer. NULL is allowed; returns NULL. */
+/* Thaws all containers and frees the freezer. NULL is allowed; returns NULL. */
 struct freezer *freezer_free(struct freezer *freezer);
 
 /*
@@ -33,7 +33,7 @@ void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
 /* Returns true if a census should come soon: a container waits at its start or was just allowed to start. */
 bool freezer_needs_census_soon(const struct freezer *freezer);
-/* Returns true if a census should come at once: a container is frozen until its first census. */
+/* Returns true if a census should come at once: a container is frozen until a census shows whether it may start. */
 bool freezer_needs_census_now(const struct freezer *freezer);
 
 /* Reasons to keep a container frozen even if freeze_policy.h would thaw it. Both may apply at once. */

@@ -12,7 +12,7 @@
 
 #define MOST_CONTAINERS (GPU_TASKS_CONTAINERS + GPU_TASKS_LIVE_MAX)
 #define MOST_TASKS (GPU_TASKS_HISTORY + GPU_TASKS_LIVE_MAX)
-#define MOST_S 1e12 /* limit of times since 1970 and of durations */
+#define MOST_S 1e12 /* upper bound of a valid time, in seconds since 1970 */
 
 /* ---- writing records ---- */
 
@@ -38,7 +38,7 @@ static json_t *task_to_json(const struct gpu_task *t, uint64_t now_ns)
 			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count));
 }
 
-/* Saves the container's name, because the engine forgets a container that is gone. */
+/* Saves the container's name, because the container engine forgets a container that is gone. */
 static json_t *name_to_json(const struct gpu_container *c)
 {
 	return c->has_name
@@ -178,7 +178,7 @@ static int read_task(struct gpu_task *t, const json_t *json, const struct gpu_re
 	t->pid = (int)pid;
 	t->start_time = (uint64_t)start_time;
 	t->pidfd = -1;
-	/* begun_ns may wrap to before the clock's start: only its difference from ended_ns matters. */
+	/* begun_ns may wrap below 0 if the task began before the clock's zero: only its difference from ended_ns matters. */
 	t->ended_ns = when->now_ns;
 	t->begun_ns = when->now_ns - (uint64_t)lasted_ns;
 	return cards_from_json(json, cards, t->card, err);

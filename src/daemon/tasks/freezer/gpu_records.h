@@ -1,7 +1,8 @@
 /*
  * Hands GPU tasks (processes that use a GPU) and their containers (gpu_tasks.h) to the next daemon, as JSON. A running task
  * goes on if its process still lives; otherwise it counts as ended. Containers keep their names and their use, which also
- * decays while no daemon runs. Memory is not recorded, since the driver reports it. Main thread only.
+ * decays while no daemon runs. Memory held at present is not recorded, since the driver reports it. Main thread
+ * only.
  */
 #pragma once
 

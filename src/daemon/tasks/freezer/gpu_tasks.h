@@ -33,13 +33,17 @@ struct gpu_tasks;
 
 /* A task's or container's use of one card. */
 struct gpu_task_card {
-	bool is_present; /* the driver listed it on the card at the last census */
+	/* the driver listed the task on the card at the last census (reading of NVML) */
+	bool is_present;
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
-	/* tasks only: when the last counted sample ended, on the driver's clock */
+	/*
+	 * Tasks only. The driver samples the GPU use of each process. The next three describe the last sample that was counted:
+	 * when it ended (on the driver's clock), the task's share of the card in it, and when it was read (0: none yet).
+	 */
 	uint64_t sample_us;
-	double sample_share; /* tasks only: the task's share of the card in that sample */
-	uint64_t sampled_ns; /* when that sample was read; 0: none yet */
+	double sample_share;
+	uint64_t sampled_ns;
 	/* tasks only: when gpu_watch_count() last counted the task's use; 0: never */
 	uint64_t seen_ns;
 	/* tasks only: how long the container had been frozen when the last sample was counted */
@@ -66,8 +70,9 @@ struct gpu_container {
 	/* the name was reported after the container last began to have live tasks; an older name may be out of date */
 	bool is_name_current;
 	unsigned name_failures;
-	uint64_t name_retry_ns;      /* the engine is not asked again before this time */
-	struct container_swap *swap; /* NULL: no move was requested (container_swap.h) */
+	uint64_t name_retry_ns; /* the engine is not asked again before this time */
+	/* move off the GPUs and back (container_swap.h); NULL: never requested */
+	struct container_swap *swap;
 	struct gpu_task_card card[]; /* by card index */
 };
 

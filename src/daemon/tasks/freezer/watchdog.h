@@ -33,5 +33,5 @@ int watchdog_pidfd(const struct watchdog *watchdog);
  * does not answer within a second.
  */
 int watchdog_add(struct watchdog *watchdog, const struct cgroup *cgroup);
-/* Does not wait for the child. A child that has stopped reading is killed. */
+/* Tells the child to forget the cgroup, without waiting for it. Kills a child that has stopped reading. */
 void watchdog_remove(struct watchdog *watchdog, const struct cgroup *cgroup);

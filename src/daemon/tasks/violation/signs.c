@@ -95,7 +95,7 @@ static int open_below_root(int pid, char *path)
 	return steal_fd(&fd);
 }
 
-/* Returns true if `point` in the process's root is the tenant's directory itself. */
+/* Returns true if the path `point`, below the process's root, is the tenant's directory itself. */
 static bool is_mounted(const struct tenant *t, int pid, char *point)
 {
 	char path[NODE_PATH_MAX];
@@ -129,7 +129,7 @@ static bool is_in_own_namespace(int pid)
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }
 
-/* Finds the tenant whose directory is mounted. Returns NULL if no tenant's or two tenants' directories are mounted. */
+/* Finds the tenant whose directory is mounted in the process's mount namespace. Returns NULL if there is none, or several. */
 static const struct tenant *by_mount(struct node *node, int pid)
 {
 	cleanup_free char *text = malloc(MOUNTINFO_MOST);
@@ -177,7 +177,7 @@ static bool is_below(const char *path, const char *above)
 	return n > 1 && !strncmp(path, above, n) && (path[n] == '/' || path[n] == '\0');
 }
 
-/* Cgroup paths of a process in both hierarchies; "": unknown. */
+/* Cgroup paths of a process in the hierarchies of version 2 and version 1; "": unknown. */
 struct place {
 	char v2[CONTAINER_PATH_MAX], v1[CONTAINER_PATH_MAX];
 };
@@ -221,7 +221,7 @@ static const struct tenant *tenant_at(struct node *node, const struct place *pla
 	return *ret_several ? NULL : found;
 }
 
-/* Returns true if this daemon is in the container, which then belongs to no tenant. */
+/* Returns true if this daemon may be in the container at `place`. Such a container belongs to no tenant. */
 static bool is_where_we_are(const struct place *place)
 {
 	struct place own;

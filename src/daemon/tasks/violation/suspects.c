@@ -32,7 +32,7 @@ struct suspect *suspects_get(struct violations *v, int pid)
 {
 	uint64_t start_time;
 	struct suspect *s = suspects_find(v, pid);
-	/* With an open pidfd this is still the same process: its pid cannot have been reused. */
+	/* process_ended() removes a watched suspect when its process ends, so this is still the same process. */
 	if (s && s->source)
 		return s;
 	int r = procfs_start_time(pid, &start_time);

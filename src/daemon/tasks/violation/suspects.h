@@ -1,6 +1,6 @@
 /*
- * Suspects are processes that may bypass allot's library; offenders are suspects found to bypass it. Keeps suspects by pid.
- * violations.c decides; offenders.c acts. Main thread only.
+ * Suspects are processes that may bypass allot's library; offenders are suspects found to bypass it. This module keeps
+ * suspects by pid; violations.c decides which are offenders, and offenders.c acts against them. Main thread only.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct suspect {
 	int pid;
 	uint64_t start_time; /* with the pid, identifies the process */
 	char name[SUSPECT_NAME_MAX];
-	bool is_seen;        /* the driver lists it in the present census */
+	bool is_seen;        /* the present census (reading of the driver's list) shows it */
 	uint64_t held_bytes; /* memory on all cards together, by that census */
 	bool is_ours;        /* a process that is never an offender, such as this daemon */
 	struct violation_track track;

@@ -27,7 +27,7 @@
 #define READING_CLOSE_LEAST_NS (250 * NSEC_PER_MSEC)
 #define READING_PROCESSES_MOST 256
 #define SAMPLES_US UINT64_C(600000) /* age of the oldest sample of a reading */
-#define IDLE_MOST 4 /* after so many readings in a row without a busy card, the thread sleeps */
+#define IDLE_MOST 4 /* after this many readings in a row without a busy card, the thread sleeps */
 /* Work that began under the previous daemon is charged to no tenant. Such work may take this long. */
 #define ADOPTED_NS (60 * NSEC_PER_SEC)
 /* A tenant's peak charge covers the second before the comparison, so a reading that is older than this is not used. */
@@ -79,7 +79,7 @@ static void read_card(struct node *node, unsigned index, struct reading_card *c)
 	c->are_processes_known = false;
 	c->is_known = backend->busy && backend->use &&
 		      backend->busy(node->gpu, index, &c->busy, &err) >= 0;
-	/* Reading each process's use takes over a millisecond: not for an idle card. */
+	/* Reading each process's use takes over a millisecond, so it is not done for an idle card. */
 	if (!c->is_known || c->busy <= TIME_SLACK)
 		return;
 	/* NVML stamps samples with microseconds since 1970. */
@@ -148,7 +148,7 @@ struct claimant {
 	unsigned device;
 	double peak;
 	double sampled;         /* sum of the samples of its processes */
-	double certain, likely; /* the parts of it that show the tenant's own work */
+	double certain, likely; /* the parts of `sampled` that show the tenant's own work */
 	/* the process with the largest sample, and that sample */
 	int pid;
 	double largest;
@@ -158,7 +158,7 @@ struct reading {
 	unsigned card;
 	uint64_t passed_ns;
 	double busy;
-	double foreign; /* share of processes of no tenant */
+	double foreign; /* share of processes that belong to no tenant */
 	unsigned count;
 	struct claimant claimant[ARBITER_MAX_TENANTS];
 };
@@ -227,7 +227,10 @@ static void add_samples(struct reading *reading, struct violations *violations,
 	}
 }
 
-/* Returns the share of busy time that charges do not explain or, with `with_samples`, that samples do not explain either. */
+/*
+ * Returns the share of the card's time in which it did work that neither charges nor processes without a tenant explain. If
+ * `with_samples`, the tenants' samples explain work too.
+ */
 static double unexplained(const struct reading *reading, bool with_samples)
 {
 	double sum = reading->foreign;
@@ -255,7 +258,10 @@ static void weigh_samples(struct reading *reading)
 	}
 	for (unsigned i = 0; i < reading->count; i++) {
 		struct claimant *k = &reading->claimant[i];
-		/* Busy time that no charge explains (rest) is no other tenant's work: samples up to peak + rest are right. */
+		/*
+		 * Busy time that no charge explains (rest) is not other tenants' work. So this tenant's samples up to peak +
+		 * rest show its own work.
+		 */
 		double uncharged = k->sampled < k->peak + rest ? k->sampled : k->peak + rest;
 		double certain = k->peak < TIME_NOTHING ? k->sampled : k->sampled - missing;
 		double likely = k->sampled - unlisted;
@@ -272,7 +278,7 @@ static bool has_sample_of(const struct reading_card *c, int pid)
 	return false;
 }
 
-/* If all listed processes without a sample are of one tenant, counts the time that nothing explains as that tenant's. */
+/* If all listed processes without a sample belong to one tenant, counts the time that nothing explains as this tenant's. */
 static void assign_rest(struct reading *reading, struct violations *violations,
 			const struct reading_card *c)
 {
@@ -297,7 +303,7 @@ static void assign_rest(struct reading *reading, struct violations *violations,
 	only->pid = pid; /* 0: several candidates */
 }
 
-/* Returns the pid of the tenant's process that holds most of the card's memory; 0: none. */
+/* Returns the pid of the tenant's process that holds the most memory on the card; 0: none. */
 static int largest_process(const struct tenant *t, unsigned device)
 {
 	uint64_t most = 0;
@@ -312,7 +318,7 @@ static int largest_process(const struct tenant *t, unsigned device)
 	return pid;
 }
 
-/* Returns true if a tenant has time that is certainly unpaid. */
+/* Reports tenants that use more time than they are charged for. Returns true if a tenant has time that is certainly unpaid. */
 static bool judge(struct node *node, const struct reading *reading)
 {
 	bool is_any_unpaid = false;

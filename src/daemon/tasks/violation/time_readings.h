@@ -3,8 +3,8 @@
  * reads the driver's samples of each card at moments that tenants can't predict; the main thread compares them with the
  * charges, and reports offenders (violations.h). The thread reads only while there are tenants.
  *
- * Known drivers (580) leave busy processes out of the samples. And a tenant that only claims to work is charged for a part of
- * the work of others. So the charge of all tenants without a sample is subtracted from a tenant's samples, except where no
+ * Known drivers (580) leave some busy processes out of the samples. And a tenant that only claims to work is charged for a part
+ * of the work of others. So the charge of all tenants without a sample is subtracted from a tenant's samples, except where no
  * charge explains the card's busy time. Cards with tenants that run at the same time (space_groups.h) are left out: samples do
  * not tell such tenants apart.
  */

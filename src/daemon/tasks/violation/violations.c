@@ -199,7 +199,7 @@ static struct tenant *find_owner(struct suspect *s)
 	}
 	struct violation_signs signs = signs_of(node, s->pid);
 	const struct tenant *owner = violation_owner(&signs, &s->how);
-	/* If the process now seems to be another tenant's, observe anew. */
+	/* If the process seems to belong to another tenant than before, or to none, begin to observe it anew. */
 	if (!owner || strcmp(s->owner, owner->terms.name) != 0)
 		s->track = (struct violation_track){ 0 };
 	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
@@ -212,7 +212,7 @@ struct tenant *violations_owner_of(struct violations *v, int pid)
 	struct suspect *s = v && v->are_pids_ours ? suspects_get(v, pid) : NULL;
 	if (!s || s->is_ours)
 		return NULL;
-	/* Each census checks the signs of a known owner again. */
+	/* Read no signs if the owner is known: each census checks it again. */
 	const char *known = s->is_offender ? s->tenant : s->owner;
 	return known[0] ? node_find_tenant(v->node, known) : find_owner(s);
 }

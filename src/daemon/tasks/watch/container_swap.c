@@ -22,7 +22,8 @@ struct container_swap {
 	struct gpu_watch *watch;
 	struct gpu_container *container;
 	struct checkpoint *checkpoint;
-	struct helper_order order; /* the last order, with the memory to free on each card */
+	/* the last order to the checkpoint helper, with the container's memory on each card */
+	struct helper_order order;
 	/* the memory in `order` is reserved for the container's return */
 	bool is_reserved;
 	bool is_out_wanted; /* the last accepted request was to leave the GPUs */

@@ -21,8 +21,9 @@
 #define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens this in cuInit; NVML never does */
 #define SIM_NODE_SUFFIX ".uvm" /* the node beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
-#define SOON_NS (50 * NSEC_PER_MSEC) /* census interval while a container starts or waits */
-/* Census interval while no census is needed to find tasks: open_events.h reports new ones, and all tasks are tenants'. */
+/* interval of the census (reading of the driver's figures) while a container starts or waits */
+#define SOON_NS (50 * NSEC_PER_MSEC)
+/* Census interval if open_events.h reports new tasks and all tasks belong to tenants: no census is needed to find tasks. */
 #define SELDOM_NS (10 * NSEC_PER_SEC)
 
 /* ---- intervals of the census ---- */
@@ -63,7 +64,7 @@ static struct process *find_process(struct node *node, int pid)
 	return NULL;
 }
 
-/* The first noted tenant stays, even after the tenant's end. */
+/* Notes the task's tenant, unless one is noted already. The noted tenant stays, even after the tenant's end. */
 static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 {
 	const struct process *p = find_process(w->node, t->pid);

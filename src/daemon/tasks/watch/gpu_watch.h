@@ -23,7 +23,8 @@ struct engine_name;
 struct tenant;
 
 /*
- * Call after cards, census and tenants are ready. Takes node->records. Leaves *ret as it is if the settings disable the watch.
+ * Call after cards, census and tenants are ready. Takes over node->records. Leaves *ret as it is if the settings disable the
+ * watch.
  */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
 /* Thaws all containers and frees the watch. NULL is allowed; returns NULL. */
@@ -82,5 +83,5 @@ void gpu_watch_records(struct gpu_watch *watch, json_t *json);
 /* Returns the containers with tasks of the tenant, as in `allot ps --json`. `watch` may be NULL. */
 json_t *gpu_watch_tenant_containers(const struct gpu_watch *watch, const char *tenant);
 
-/* Adds "tasks", "containers" and "watch" to the reply (docs/reference/protocol.md). */
+/* Adds "version", "watch", "freezer", "tasks" and "containers" to the reply (docs/reference/protocol.md). */
 void gpu_watch_to_json(struct gpu_watch *watch, json_t *reply);

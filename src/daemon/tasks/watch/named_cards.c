@@ -6,7 +6,7 @@
 
 #define PREFIX 4 /* length of "GPU-" and "MIG-" */
 
-/* Returns the card whose UUID begins with this entry; negative if none or several do. */
+/* Returns the card whose UUID begins with `entry`; negative if none or several do. */
 static int by_uuid(const char *entry, size_t length, const char *const *uuid, unsigned count,
 		   uint64_t visible)
 {

@@ -165,8 +165,8 @@ static void handle_events(struct open_events *o, const char *buffer, size_t leng
 		    m.vers != FANOTIFY_METADATA_VERSION)
 			return;
 		/*
-		 * Lost events need no action: the census finds their tasks. Skip repetitions, because a process opens a node
-		 * several times.
+		 * Lost events need no action: the next census (reading of the driver's process list) finds the processes. Skip
+		 * repetitions, because a process opens a node several times.
 		 */
 		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
 			continue;

@@ -1,7 +1,7 @@
 /*
  * The file "<run dir>/use.json" keeps the GPU time of tenants and containers, and the GPU tasks, for the next daemon. It is
- * written a few seconds after a change, so a kill loses at most these seconds. Use decays also while no daemon runs
- * (stamp.h). A file that is damaged or of another version is renamed to use.json.bad, which is logged. Main thread only.
+ * written a few seconds after a change, so a kill loses at most the changes of these seconds. Use decays also while no daemon
+ * runs (stamp.h). A file that is damaged or of another version is renamed to use.json.bad, which is logged. Main thread only.
  */
 #pragma once
 

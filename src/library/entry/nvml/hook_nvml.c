@@ -8,7 +8,7 @@ nvmlReturn_t nvml_index(int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int
 {
 	if (!index)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	/* In a container, a MIG instance has index 0 on its GPU, because the tenant has no other instance there. */
+	/* A MIG instance has index 0 on its GPU, because the tenant has no other instance there. */
 	*index = nvml_is_instance(card) ? 0 : (unsigned int)card;
 	return NVML_SUCCESS;
 }

@@ -11,7 +11,7 @@
 
 #define MAX_DEVICES 64 /* NVML supports no more per machine */
 
-/* Keeps NVML's count of 0, as after a start with NVML_INIT_FLAG_NO_ATTACH. Otherwise counts the tenant's devices. */
+/* Counts the tenant's devices. If NVML's own count is 0, as after a start with NVML_INIT_FLAG_NO_ATTACH, keeps the 0. */
 nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
 {
 	nvmlReturn_t result = get(count);

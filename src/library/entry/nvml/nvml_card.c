@@ -44,7 +44,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Parses "GPU-" or "MIG-" and 32 hexadecimal digits in groups. */
+/* Parses "GPU-" or "MIG-" and 32 hexadecimal digits. Skips other characters between the digits, such as hyphens. */
 static bool parse_uuid(const char *text, uint8_t uuid[16])
 {
 	unsigned digits = 0;
@@ -201,7 +201,7 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes)
 	return bytes < quota ? (unsigned int)((double)bytes * 100 / (double)quota) : 100;
 }
 
-/* Returns a process's weight when the busy time is divided: its recent use, plus 1 while work is in flight. */
+/* Returns the weight by which a process gets a part of the GPU's busy time: its recent use, plus 1 while work is in flight. */
 static uint64_t weight_of(const struct region_slot_device *d)
 {
 	return (uint64_t)atomic_load_explicit(&d->recent_us, memory_order_relaxed) +

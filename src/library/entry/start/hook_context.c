@@ -120,7 +120,10 @@ static CUresult add_reference(const struct reference *r, CUcontext *context, CUd
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* The green context has made the primary context. Retain and release the primary context, only to get its handle. */
+	/*
+	 * The new green context holds a reference to the primary context, whose handle the call does not return. Retain and
+	 * release the primary context only to get that handle.
+	 */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);

@@ -3,7 +3,7 @@
 
 #include "abi/cuda_abi.h"
 
-/* Calls `create`, and charges the device's primary context if there was none. */
+/* Calls `create`, and charges the device's primary context if that call made it. */
 CUresult context_create_green(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,
 						 unsigned int),
 			      CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,

@@ -1,7 +1,7 @@
 #include "library/launch/inflight/estimate.h"
 
-#define ENTRIES 4096             /* a power of two; 128 KiB */
-#define PLACES 4                 /* entries in which a key may be */
+#define ENTRIES 4096             /* size of the table, which takes 128 KiB; a power of two */
+#define PLACES 4                 /* number of entries where a key may be stored */
 #define FIRST_SAMPLES 4          /* samples_wanted of a new entry */
 #define SAMPLES_AFTER_SURPRISE 2 /* samples_wanted after a sample far from the estimate */
 #define SAMPLE_EVERY 64          /* while no samples are wanted, one launch in this many is timed */
@@ -181,7 +181,8 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
 	atomic_store_explicit(&e->surprises, surprises, memory_order_relaxed);
 	/*
-	 * All earlier samples were taken while other tenants' work ran, so `known` is an upper bound. Take the smaller value.
+	 * If there is an estimate but no earlier sample (`last`), estimate_learn_concurrent() made it while other tenants' work
+	 * ran. Then the estimate is an upper bound, so take the smaller value.
 	 */
 	if (known && !last)
 		typical = ns < known ? ns : known;

@@ -5,9 +5,9 @@
  * A sample may be far too long: a kernel's first launch loads code, or the thread loses its CPU between the two events. So an
  * estimate is the smoothed median of the last three samples, not an average of all.
  *
- * A tenant that runs at the same time as others pays for work by the work's length (pace.h). That length must not depend on
- * what else ran during a sample. So each estimate also has a stable value, `stable_ns`: it is set after three samples, and
- * stays until `ns` differs from it by more than a factor of 16.
+ * A tenant that runs at the same time as others, under MPS, pays for work by the work's length (pace.h). That length must not
+ * depend on what else ran during a sample. So each estimate also has a stable value, `stable_ns`: it is set after three
+ * samples, and stays until `ns` differs from it by more than a factor of 16.
  *
  * The table has a fixed size: a new entry may replace an old one. Lock-free; a race loses a sample at worst.
  */

@@ -103,8 +103,8 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 }
 
 /*
- * Adds the record to inflight_used, which a forked child uses to reset records. Call before the record is used. The caller
- * holds locks.inflight_table.
+ * Adds the record to inflight_used, by which other functions find all records that were ever used. Call before the record is
+ * used. The caller holds locks.inflight_table.
  */
 static void add_to_used(uint32_t at)
 {

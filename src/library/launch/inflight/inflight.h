@@ -25,7 +25,7 @@
 #include "library/loader/real.h"
 #include "library/state/process_state.h"
 
-/* Sets `busy` in the slot, and its copy shows_busy. If the device is no longer busy, also closes its fast path. */
+/* Sets `busy` in the slot, and its copy shows_busy, to is_busy. If is_busy is false, also closes the device's fast path. */
 void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
 
 /*

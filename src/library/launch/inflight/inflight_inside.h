@@ -5,7 +5,10 @@
 
 #include "library/launch/inflight/inflight_record.h"
 
-/* Adds to the device's in-flight work; negative values subtract. Closes the fast path at the bound of free run. */
+/*
+ * Adds to the device's in-flight work; negative values subtract. Closes the device's fast path if the work in flight reaches
+ * the bound for free run.
+ */
 void inflight_count_into_device(struct inflight_stream *stream, int32_t launches, int64_t ns);
 
 /*

@@ -16,8 +16,8 @@
  */
 #define MARK_MAX_LAUNCHES 256
 /*
- * The bound of a launch's average length. It is needed because the average also contains time in which a host function or a
- * wait delayed the stream.
+ * The largest value of average_ns, a stream's average length of a launch. The limit is needed, because the measured average
+ * also contains time in which a host function or a wait delayed the stream.
  */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
 
@@ -139,7 +139,10 @@ static void mark_in_context(struct inflight_stream *s)
 		real.cuCtxSetCurrent(before);
 }
 
-/* During a capture no mark is recorded, because the capture might include the event. */
+/*
+ * Records a mark behind the stream's unmarked work. Does nothing during a capture, because the capture might include the event,
+ * or if the launching thread already marks each launch.
+ */
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&locks.inflight_capture);
@@ -183,9 +186,9 @@ static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 }
 
 /*
- * Returns true while the stream has work in flight. Also records a mark behind unmarked work: always if `flush`; if has_tail,
- * only when nothing was launched into the stream since the last poll. has_tail is false for a device in free run that still
- * gets launches.
+ * Returns true while the stream has work in flight. Also records a mark behind unmarked work if `flush` is true, or if has_tail
+ * is true and nothing was launched into the stream since the last poll. The caller sets has_tail to false for a device in free
+ * run that still gets launches.
  */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {

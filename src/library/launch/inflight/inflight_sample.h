@@ -2,7 +2,8 @@
  * A sample is one unit of work that two timed events enclose. A stream may have several samples in progress: a tenant may be
  * alone on the GPU for only a few milliseconds, and a sample ends only at a poll.
  *
- * Thread safe. inflight_sample_begin() takes the stream's lock; the caller of the other functions holds it.
+ * Thread safe. inflight_sample_begin() takes the stream's lock. Callers of inflight_sample_end(), inflight_sample_learn() and
+ * inflight_sample_drop() hold that lock.
  */
 #pragma once
 

@@ -9,8 +9,8 @@
 #include "abi/cuda_abi.h"
 
 /*
- * True if the description of a call's work may read what `pointer` points to. If the driver refuses the call before it reads
- * the pointer, the pointer may be invalid. Code that uses the description defines work_reads(), which decides for all pointers.
+ * True if a description of work in driver_table.h may read what the call's argument `pointer` points to. A call that the driver
+ * will refuse may have an invalid pointer. So the code around a description defines work_reads(): whether pointers may be read.
  */
 #define WORK_READS(pointer) ((pointer) && work_reads())
 

@@ -37,7 +37,7 @@ static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
 	return now_ns > before_ns ? 100.0 * (double)(now_ns - before_ns) / (double)dt_ns : 0;
 }
 
-/* Returns the new value, which rises at once and fades slowly. */
+/* Returns the demand to remember: `now` if demand has risen, else a value that decays slowly from `before` to `now`. */
 static double fade(const struct lend_config *config, double before, double now, uint64_t dt_ns)
 {
 	if (now >= before)
@@ -75,7 +75,7 @@ static double spare_of(const struct lend_config *config, double owned, double de
 	return owned > demand ? (owned - demand) * (1 - config->reserve_pct / 100) : 0;
 }
 
-/* Sets each tenant's spare_pct. Returns their sum, with the unpromised time that may be lent. */
+/* Sets each tenant's spare_pct. Returns their sum plus the unpromised time that may be lent, in percent of the GPU. */
 static double find_spare(const struct lend_config *config, struct lend_tenant *const *tenants,
 			 size_t count)
 {

@@ -15,7 +15,7 @@
 struct patience {
 	uint64_t ns;  /* the holder's turn ends after it was idle for this long */
 	bool gave_up; /* the holder lost its turn for idleness, and has not wanted to work since */
-	uint64_t idle_since; /* when the holder became idle; set while gave_up */
+	uint64_t idle_since; /* when the holder became idle; valid while gave_up is set */
 };
 
 struct patience_bounds {

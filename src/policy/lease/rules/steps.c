@@ -72,7 +72,7 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, doubl
 	}
 	s->sync_points = sync_points;
 	learn_gap(s, more, gap_ns);
-	/* The charge may be less than at the last step, because charge_settle() can give time back. */
+	/* The charge may have fallen since the latest sync point, because charge_settle() can give time back. */
 	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;
 	blend(s, &s->length_ns, length_ns);

@@ -16,7 +16,7 @@
 struct turn_terms {
 	uint64_t quantum_ns;
 	uint64_t quantum_min_ns;
-	/* most work in flight; also the longest time by which CLOSING precedes a turn's end */
+	/* most work in flight; also the longest time by which LEASE_CLOSING (launch no more) precedes a turn's end */
 	uint64_t depth_ns;
 };
 

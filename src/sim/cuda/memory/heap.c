@@ -1,6 +1,6 @@
 /*
- * Small allocations share 2 MiB blocks of a context. Each block is cut into slots of 512 bytes, as the driver does. A block is
- * freed when all its slots are free.
+ * Small allocations share 2 MiB blocks of a context. Each block (struct heap) is cut into slots of 512 bytes, as the driver
+ * does. A block is freed when all its slots are free.
  */
 #include <stdlib.h>
 #include <string.h>

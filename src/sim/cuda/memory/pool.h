@@ -1,10 +1,13 @@
-/* Shared by pool.c (a pool's memory) and pool_handles.c (calls about a pool). Call every function with sim.lock held. */
+/*
+ * Shared by pool.c (a pool's memory), pool_handles.c (calls about a pool), pool_share.c (pools that processes share) and
+ * memory.c. Call every function with sim.lock held.
+ */
 #pragma once
 
 #include "sim/cuda/sim.h"
 
 struct piece {
-	uint64_t offset, span; /* bytes from the chunk's start; size, a multiple of ALIGN_BYTES */
+	uint64_t offset, span; /* byte offset in the chunk; `bytes` rounded up to ALIGN_BYTES */
 	uint64_t bytes;        /* the program's request */
 };
 
@@ -17,7 +20,7 @@ struct chunk {
 	uint32_t pieces_n, pieces_size;
 };
 
-/* Memory that an imported pool holds. It has held the memory since the first pointer into that memory was imported. */
+/* Another process's memory that an imported pool holds, from the first import of a pointer into it until the pool ends. */
 struct kept {
 	struct kept *next;
 	uint64_t name;

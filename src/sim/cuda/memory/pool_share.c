@@ -68,8 +68,8 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 
 /*
  * Returns an imported pool's entry for the memory `name`; the first call opens that memory. As on a real H200 (driver 580),
- * NVML counts the memory for no process, and the pool keeps the memory until the pool is destroyed. Call keep() and
- * open_pointer() with sim.lock held.
+ * NVML never counts the memory for the importing process, and the pool keeps the memory until the pool is destroyed. Call
+ * keep() and open_pointer() with sim.lock held.
  */
 static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 {

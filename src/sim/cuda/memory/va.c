@@ -49,7 +49,7 @@ struct sim_region *sim_va_list(void)
 	return list;
 }
 
-/* Returns the first of n free units in a row, aligned, from `from` on. units_n if there are none. */
+/* Returns the first of n free units in a row at or after `from`, aligned to `align` units; units_n if there are none. */
 static uint64_t find_free(uint64_t from, uint64_t n, uint64_t align)
 {
 	uint64_t at = from;

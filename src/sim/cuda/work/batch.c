@@ -27,7 +27,7 @@ SIM_TWINS(cuMemcpyWithAttributesAsync, _ptsz,
 	   CUstream stream),
 	  return copies(&dst, &src, &bytes, 1, stream, ptds);)
 
-/* Host and GPU share one address space, so the kind of memory need not be given. */
+/* Host and GPU share one address space, so CU_MEMORYTYPE_UNIFIED is right for both ends of a copy. */
 static CUresult copies_3d(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, CUstream stream, bool ptds)
 {
 	CUresult r = ops && count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;

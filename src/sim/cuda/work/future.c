@@ -1,6 +1,6 @@
 /*
- * A driver newer than this source. If ALLOT_SIM_FUTURE is set, the simulated driver has a newer version, and cuGetProcAddress
- * returns a function that no table of allot lists (procaddr.c). dlsym always finds that function.
+ * Simulates a driver newer than this source. If ALLOT_SIM_FUTURE is set, the simulated driver has a newer version, and
+ * cuGetProcAddress returns a function that no table of allot lists (procaddr.c). dlsym always finds that function.
  */
 #include <stdlib.h>
 

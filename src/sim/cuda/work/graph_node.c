@@ -1,4 +1,4 @@
-/* Graph nodes by type, and the drawing of a graph. */
+/* Adds graph nodes of any type (cuGraphAddNode), and writes a graph as a drawing (cuGraphDebugDotPrint). */
 #include <stdio.h>
 
 #include "sim/cuda/sim.h"

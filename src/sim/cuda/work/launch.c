@@ -12,7 +12,7 @@ static CUresult launch(CUfunction f, uint64_t blocks, uint64_t threads, CUstream
 	step.ns = sim_kernel_ns(f, stream->ctx->dev, blocks);
 	if (f->spins) {
 		step.kind = STEP_SPIN;
-		/* A kernel without a parameter spins until its process ends. */
+		/* A spinning kernel without an address to watch spins until its process ends. */
 		step.addr = params && params[0] ? *(uint64_t *)params[0] : UINT64_MAX - 8;
 		if (step.addr == UINT64_MAX - 8 || !step.addr)
 			step.kind = STEP_KERNEL, step.ns = UINT64_MAX / 4;

@@ -14,7 +14,10 @@ struct sim sim = { .lock = PTHREAD_MUTEX_INITIALIZER };
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t sim_event_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* From ALLOT_SIM_FAULT: `hang=SYMBOL`, `crash=SYMBOL`, `fail=SYMBOL:CODE[:AFTER]` and `oom-after=N`, separated by commas. */
+/*
+ * A fault of one function. ALLOT_SIM_FAULT lists faults, separated by commas: `hang=SYMBOL`, `crash=SYMBOL`,
+ * `fail=SYMBOL:CODE[:AFTER]`, and `oom-after=N`, which sets `oom_after`.
+ */
 struct fault {
 	char symbol[64];
 	bool hang, crash;

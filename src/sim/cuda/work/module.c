@@ -190,7 +190,10 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Returns the time of a grid of that many blocks. Beyond one block per SM, more blocks take longer in proportion. */
+/*
+ * Returns the time of a grid of `blocks` blocks. If the function's name gives a number of blocks, the time is in proportion to
+ * `blocks`, but a grid of less than one block per SM takes as long as one block per SM.
+ */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks)
 {
 	uint64_t sms = (uint64_t)sim.devices[dev].info.sms;
