@@ -68,7 +68,7 @@ class Sim:
         self.socket = str(directory / "card.sock")
         self.clients = []
         self.server = subprocess.Popen(
-            [SERVER, "--spec", spec, "--socket", self.socket, "--foreground"])
+            [SERVER, "--spec", spec, "--socket", self.socket, "--foreground", "--linger", "0"])
         deadline = time.monotonic() + 10
         while subprocess.run([SERVER, "--ctl", "--socket", self.socket, "stats"],
                              capture_output=True).returncode:

@@ -294,7 +294,7 @@ def test_a_process_that_does_not_answer_is_reported(machine, traced, tmp_path):
     pid = machine.tenants()["a"]["processes"][0]["pid"]
     os.kill(pid, signal.SIGSTOP)
     master, slave = pty.openpty()
-    done = subprocess.run([BUILD / "allot", "trace", "a", *machine.sim, "--seconds", "1.5",
+    done = subprocess.run([BUILD / "allot", "trace", "a", *machine.sim, "--seconds", "3",
                            "--output", tmp_path / "x"], env=machine.environment, stderr=slave,
                           timeout=20, check=False)
     os.kill(pid, signal.SIGCONT)
