@@ -73,14 +73,13 @@ static void reset_group(struct mps_group *g)
 
 void mps_kill(struct mps_group *g)
 {
+	struct mps_server control = { .pid = g->record.pid, .start_time = g->record.start_time };
 	struct mps_processes now = { 0 };
 	if (g->pidfd < 0)
 		return;
-	/*
-	 * The control daemon's pidfd is open, so its pid cannot have been reused. Its children were listed just now. A child's
-	 * pid can be reused only if the child and the control daemon both end at this moment.
-	 */
-	mps_scan(g->record.pid, &now);
+	/* If the control daemon has ended, another process may have its pid: leave that process's children alone. */
+	if (!mps_is_over(&control))
+		mps_scan(control.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {
 		mps_add_old_server(g, &now.server[i]);
 		kill(now.server[i].pid, SIGKILL);
@@ -214,7 +213,7 @@ static int start(struct mps_group *g, struct error *err)
 	return 0;
 }
 
-/* Takes over the previous daemon's control daemon, which counts as ready once it answers. */
+/* Takes over the MPS control daemon that the previous allotd started. It counts as ready once it answers. */
 static int take_over(struct mps_group *g, struct error *err)
 {
 	int r = mps_find_program(g->node->simulated, g->program, err);

@@ -51,7 +51,7 @@ uint64_t link_mps_server(void)
 	return ((uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
 }
 
-/* A program's link gets a gate (struct sim_gate), in memory that the server maps too. */
+/* A CUDA client's link gets a gate (struct sim_gate), in memory that the server maps too. Other clients get none. */
 static int say_hello(struct link *l, enum sim_client_kind kind, uint64_t val[5])
 {
 	struct sim_request_msg m = { .type = SIM_HELLO,
@@ -209,7 +209,7 @@ static int post(struct link *l, struct sim_request_msg *m, int fd, uint32_t laun
 {
 	pass_gate(l, m->type);
 	pthread_mutex_lock(&l->send_lock);
-	/* Set under the lock, so that a client's stamps never go back. */
+	/* Set the time stamp under the lock, so that a client's stamps never go back. */
 	m->stamp_ns = sim_clock_ns();
 	int r = send_all(l, m, fd);
 	if (launches)
@@ -321,7 +321,8 @@ static void read_some(struct link *l, uint64_t timeout_ns)
 				}
 				have += n > 0 ? (size_t)n : 0;
 			}
-			dispatch(l, &reply, whole);
+			if (have == reply.payload_bytes)
+				dispatch(l, &reply, whole);
 			free(whole);
 			at = l->in_end;
 			break;
