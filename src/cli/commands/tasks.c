@@ -38,11 +38,9 @@ static int list_tasks(const struct command *self, void *data, char *operand, str
 		bool is_private = json_is_true(json_object_get(reply, "private"));
 		if (watch && !strcmp(watch, "off"))
 			fputs(is_private
-				      ? "allot: tasks: a daemon that 'allot run' started sees only "
-					"its "
-					"own tenants; start allotd as a system service to see "
-					"every "
-					"process\n"
+				      ? "allot: tasks: a daemon that 'allot run' started lists no "
+					"processes: allot ps shows its tenants; start allotd as a "
+					"system service to list every process\n"
 				      : "allot: tasks: this daemon watches tenants only; set "
 					"watch_tasks = on in its settings to see every process\n",
 			      stderr);

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "cli/doctor/checks.h"
+#include "cli/doctor/gather.h"
 #include "cli/doctor/version.h"
 #include "cli/probe.h"
 #include "mirror/ld_cache.h"
@@ -240,6 +241,12 @@ void doctor_check_driver(struct doctor *d)
 	if (doctor_is_simulated(d)) {
 		findings_add(&d->findings, FINDING_OK, "driver",
 			     "not checked: this tenant has a simulated GPU (ALLOT_SIM_SOCKET)");
+		return;
+	}
+	cleanup_json json_t *hello = gather_hello(d);
+	if (json_is_true(json_object_get(hello, "simulated"))) {
+		findings_add(&d->findings, FINDING_OK, "driver",
+			     "not checked: the daemon's GPUs are simulated");
 		return;
 	}
 	if (!check_module(d, version))

@@ -196,9 +196,6 @@ string(container.?resources.?requests[?name].orValue("0")) != "0"))
 {{- if and .Values.test.claim (not .Values.dra.enabled) }}
 {{- fail "test.claim: needs dra.enabled" }}
 {{- end }}
-{{- if and .Values.test.claim .Values.test.limits }}
-{{- fail "test.claim and test.limits: must be one of them" }}
-{{- end }}
 {{- if not (or $scheduler.enabled .Values.daemon.enabled) }}
 {{- fail "scheduler.enabled and daemon.enabled: are both false: nothing would be installed" }}
 {{- end }}
