@@ -87,7 +87,7 @@ void server_wake(struct server_call *call);
 struct MHD_Response *server_stream_begin(struct server_call *call, const char *type);
 void server_stream_end(struct server_call *call);
 
-/* Callbacks for libmicrohttpd; `data` is the generation. */
+/* Callbacks for libmicrohttpd; `data` is a struct generation. */
 void server_on_connection(void *data, struct MHD_Connection *at, void **context,
 			  enum MHD_ConnectionNotificationCode what);
 void *server_on_uri(void *data, const char *uri, struct MHD_Connection *at);

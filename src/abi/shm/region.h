@@ -325,7 +325,7 @@ struct region_spent {
 	 * ran on the device. The predicted duration of such a kernel is a guess or an upper bound.
 	 */
 	_Atomic uint64_t untried_ns;
-	uint64_t reserved; /* an older library counts something unused here */
+	uint64_t reserved; /* an older library writes a counter here, which the daemon does not read */
 };
 
 /*
@@ -342,7 +342,7 @@ struct region_bell {
 	 * half of depth_ns is in flight.
 	 */
 	_Atomic uint64_t ramp_ns;
-	uint64_t reserved; /* an older library counts something unused here */
+	uint64_t reserved; /* an older library writes a counter here, which the daemon does not read */
 	/* Total time from each sync point to the next launch, without the time that the gate held that launch. */
 	_Atomic uint64_t gap_ns;
 	/*

@@ -163,8 +163,9 @@ static int note_command(const struct session *session, const json_t *request, st
 	if (r < 0 || !session->peer->confirmed || !peer_is_alive(session->peer))
 		return error_set(
 			err, ESRCH,
-			"\"command\": process %d has ended, or another process sent the request: "
-			"the process that starts the command must connect and send the request",
+			"\"command\": process %d opened this connection, but has ended or did not "
+			"send this request: one process must connect, send the request and start the "
+			"command",
 			session->pid);
 	tenant->command_pid = session->pid;
 	tenant->command_start = start_time;

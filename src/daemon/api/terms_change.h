@@ -22,7 +22,7 @@ struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
  * Sets on_full in the change. Returns -EOPNOTSUPP for a change to or from `swap`, which can be chosen only when a tenant is
- * made. Call before terms_change_device(): with `wait` a quota is not promised, so it needs no unpromised memory.
+ * made. Call before terms_change_device(), which reads on_full: with `wait`, no memory is set aside for the quota.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);

@@ -92,7 +92,8 @@ struct arbitration {
 	uint64_t next_tick_ns;
 	/* no lessee has work or demand: ticks and polls are rare until a doorbell rings */
 	bool is_sleeping;
-	uint64_t new_memory_reported_ns; /* time of the last call of on_memory for new memory */
+	/* when on_memory was last called because a process reported memory that no census has seen */
+	uint64_t new_memory_reported_ns;
 	bool has_memory_request;
 	uint64_t request_reported_ns;
 	void (*on_memory)(void *data);

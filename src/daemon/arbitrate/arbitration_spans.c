@@ -1,5 +1,6 @@
 /*
- * Records, while a caller wants to know, which tenant had the card when (lease_spans.h).
+ * Records from when until when each tenant had the card (lease_spans.h). Does so only while arbitration_watch_spans() has
+ * switched it on.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -23,8 +23,8 @@
 
 #define KUBE_LIVE_DOMAIN "allot.dev"
 /*
- * Annotations of a pod that allot adds to HAMi's, written by the user unless noted. The full name is "allot.dev/" and the name
- * below.
+ * Pod annotations of allot's own, which HAMi does not have. The user writes them unless noted. The full name is "allot.dev/"
+ * followed by the name below.
  */
 #define KUBE_WORKLOAD "workload" /* training or inference: scheduler/webhook/webhook_workload.c */
 #define KUBE_DURATION "duration" /* estimated duration, such as 2h */

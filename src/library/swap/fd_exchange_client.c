@@ -88,8 +88,9 @@ void fd_exchange_delete(uint64_t key)
 		return;
 	}
 	if (error)
-		log_write("GPU memory that was shared by cuIpcGetMemHandle and freed stays allocated "
-			  "until this process ends: the daemon could not be told (errno %d)",
+		log_write("the daemon could not be told (errno %d) that GPU memory shared by "
+			  "cuIpcGetMemHandle was freed: the memory stays allocated until this "
+			  "process ends",
 			  -error);
 }
 

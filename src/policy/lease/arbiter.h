@@ -182,7 +182,7 @@ bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
  * tokens for long leases (cap_slice_most_ns). A member of a space group gets group_depth_ns().
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
-/* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */
+/* Returns the GPU time that a step of the tenant's program is charged on average (steps.h); 0 if unknown. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /*
  * Returns which sync points the library should report (steps.h). Under leases: the next one, if it ends the lease. In slices:
@@ -193,7 +193,7 @@ enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, i
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* Returns how long the tenant may be idle before it loses its lease. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
-/* Return single members of arbiter_account(), cheaply enough for each step. */
+/* Each returns one member of arbiter_account(), and is cheap enough to call at each arbiter_step(). */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);

@@ -13,11 +13,11 @@
  * only launches and waits has much shorter gaps, a server in Python longer ones (docs/decisions/hardware-slices.md).
  */
 #define GAP_LEAST_NS 3e4
-/* number of steps over which more_ns is averaged, and a tenant's lead over its share is paid back */
+/* more_ns (struct step_pace) is averaged over this many steps. A tenant pays back its lead over its share in about as many. */
 #define STEPS_MEANT 16
 #define HOLD_LEAST_NS 1e5 /* a hold shorter than this is skipped */
-#define DEBT_NS \
-	2e7 /* a hold after a step lasts until the debt is no more than this, even beyond hold_ns */
+/* After its step, a tenant that owes more than this is held even when hold_ns (struct step_pace) is over. */
+#define DEBT_NS 2e7
 /* A tenant without short steps is held when its lead over its share exceeds this. */
 #define AHEAD_NS 1e6
 #define AHEAD_LEFT_NS 5e5   /* a hold for a lead ends when the lead is less than this */

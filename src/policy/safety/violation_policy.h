@@ -67,8 +67,9 @@ struct violation_track {
 	uint64_t since_ns;
 };
 /*
- * Returns true once VIOLATION_CENSUSES censuses in a row have shown the violation, and it has lasted least_ns. A census that is
- * not sound, or finds the process stopped or away, neither counts nor interrupts the row.
+ * Returns true once VIOLATION_CENSUSES censuses in a row have shown the violation, and it has lasted least_ns. Skips a census
+ * that is unreliable (is_sound), or in which the listed process is stopped (is_stopped) or checkpointed (is_away). A skipped
+ * census does not break the row.
  */
 bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
 		       uint64_t now_ns, uint64_t least_ns);

@@ -202,7 +202,7 @@ void model_namespace_put(struct model *model,
 			 struct model_namespace *name_space); /* NULL is allowed */
 /* Returns NULL if the namespace has no quota for cards. */
 const struct model_namespace *model_find_limited(const struct model *model, const char *name);
-/* Limits m->fit to what is left of the namespace's quota, if any. */
+/* Limits model->fit to what is left of the namespace's quota, if it has one. */
 void model_apply_quota(struct model *model, const char *pod_namespace);
 void model_quotas_list_begin(struct model *model);
 void model_quotas_list_end(struct model *model);

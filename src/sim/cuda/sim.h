@@ -112,9 +112,9 @@ struct CUevent_st {
 	uint64_t records; /* number of records so far; answers about an older record are dropped */
 	bool done;
 	uint64_t at_ns;
-	uint64_t not_before_ns; /* the earliest possible time of completion, by the server */
-	uint64_t capture_id;    /* id of the capture that recorded the event last; 0: none */
-	uint64_t captured_in;   /* `joining` of the stream in which the event was captured */
+	uint64_t not_before_ns; /* the server's answer: the earliest time at which the event can be done */
+	uint64_t capture_id;  /* id of the capture that recorded the event last; 0: none */
+	uint64_t captured_in; /* `joining` of the stream in which the event was captured */
 };
 
 struct CUfunc_st {

@@ -200,7 +200,7 @@ const struct metric metrics_rows[] = {
 	  "Whether none of its processes can run: stopped or frozen by others." },
 	{ "allot_tenant_elastic_reason", GAUGE, emit_elastic_reasons,
 	  "tenant, device, uuid, reason", OWN("0 or 1"),
-	  "1 for the reason of the last change of its limit; here and below only for "
+	  "1 for the reason why its limit is as it is; here and below only for "
 	  "tenants that may borrow (elastic)." },
 	{ "allot_tenant_lends_total", COUNTER, OF_BOTH, COUNT(metrics_tenant_device, lends),
 	  "Times that its limit was raised since others left time unused.",

@@ -60,8 +60,8 @@ static void count_device(struct use_publisher *p, struct tenant *t, unsigned dev
 		if (charged_ns > d->published_ns)
 			card->charged_ns += charged_ns - d->published_ns;
 		/*
-		 * A new tenant's use is not known yet. Leave its guarantee out of held_pct, so that schedulers count the
-		 * guarantee as used in full.
+		 * Schedulers count a guarantee outside held_pct as used in full. So add a tenant's guarantee only after its use
+		 * was measured for a whole window.
 		 */
 		if (now_ns - d->published_since_ns >= p->window_ns)
 			card->held_pct += t->terms.device[device].promise.cores_pct;

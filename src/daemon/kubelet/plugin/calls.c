@@ -22,7 +22,10 @@ static size_t most_ids(const struct slices *slices)
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/* Like most_ids(). But a request names each memory unit only once: the kubelet asks for no preference among memory units. */
+/*
+ * Returns how many names a request to this endpoint may have. A request names each memory unit only once, because the kubelet
+ * asks for no preference among memory units.
+ */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)

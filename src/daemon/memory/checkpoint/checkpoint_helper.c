@@ -131,7 +131,7 @@ static int check_room(struct helper *k, struct error *err)
 	return r;
 }
 
-/* Returns true at once if another helper sends SIGTERM, to take over. */
+/* Sleeps for `ns`. Returns true at once if another helper sends SIGTERM, to take over. */
 static bool sleep_or_sigterm(uint64_t ns)
 {
 	struct timespec ts = clock_to_timespec(ns);

@@ -151,7 +151,8 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	if (json_read_array(root, "processes", &list, err) <= 0)
 		return missing(err, "processes");
 	if (json_array_size(list) > REGION_MAX_SLOTS)
-		return error_set(err, EINVAL, "processes: must be at most %d", REGION_MAX_SLOTS);
+		return error_set(err, EINVAL, "processes: must have at most %d entries",
+				 REGION_MAX_SLOTS);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		cleanup_free struct old_process *o = calloc(1, sizeof(*o));
 		if (!o)

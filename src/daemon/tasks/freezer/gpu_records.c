@@ -189,7 +189,8 @@ static int read_containers(struct gpu_records *records, const json_t *list,
 			   const struct gpu_records_when *when, struct error *err)
 {
 	if (json_array_size(list) > MOST_CONTAINERS)
-		return error_set(err, EINVAL, "containers: must be at most %d", MOST_CONTAINERS);
+		return error_set(err, EINVAL, "containers: must have at most %d entries",
+				 MOST_CONTAINERS);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		struct gpu_container *c = calloc(1, sizeof(*c) + cards->count * sizeof(c->card[0]));
 		if (!c)
@@ -207,7 +208,7 @@ static int read_tasks(struct gpu_records *records, const json_t *list,
 		      struct error *err)
 {
 	if (json_array_size(list) > MOST_TASKS)
-		return error_set(err, EINVAL, "tasks: must be at most %d", MOST_TASKS);
+		return error_set(err, EINVAL, "tasks: must have at most %d entries", MOST_TASKS);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		bool ended = true;
 		struct gpu_task *t = calloc(1, sizeof(*t) + cards->count * sizeof(t->card[0]));

@@ -158,7 +158,7 @@ struct reading {
 	unsigned card;
 	uint64_t passed_ns;
 	double busy;
-	double foreign; /* share of processes that belong to no tenant */
+	double foreign; /* share of the card's time that processes without a tenant used */
 	unsigned count;
 	struct claimant claimant[ARBITER_MAX_TENANTS];
 };

@@ -212,7 +212,7 @@ struct tenant *violations_owner_of(struct violations *v, int pid)
 	struct suspect *s = v && v->are_pids_ours ? suspects_get(v, pid) : NULL;
 	if (!s || s->is_ours)
 		return NULL;
-	/* Read no signs if the owner is known: each census checks it again. */
+	/* If the owner is known, do not read the signs here: each census reads them again, and an offender's owner stays. */
 	const char *known = s->is_offender ? s->tenant : s->owner;
 	return known[0] ? node_find_tenant(v->node, known) : find_owner(s);
 }

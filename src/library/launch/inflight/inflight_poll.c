@@ -11,8 +11,9 @@
 
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* work between two marks in free run */
 /*
- * The most launches that one mark may cover in free run, whatever their length. It is high, because recording a mark takes 0.1
- * us in the driver and runs code that is not in the cache. It bounds the uncounted work in flight.
+ * The most launches that one mark may cover in free run, whatever their length. The limit is high, because recording a mark
+ * takes 0.1 us in the driver and runs code that is not in the cache. There is a limit, because the device's totals do not
+ * include launches of free run before a mark covers them.
  */
 #define MARK_MAX_LAUNCHES 256
 /*

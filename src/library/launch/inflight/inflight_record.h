@@ -29,7 +29,7 @@ struct inflight_stream {
 	/* A launch reads the fields up to in_use, which share a cache line (fast_path.h). */
 	/* The stream's handle; 0 for a default stream, or if the record is not in use. */
 	_Alignas(INFLIGHT_STREAM_SIZE) _Atomic uintptr_t fast_path_key;
-	/* The device's bit; 0 if launches into this stream must take the gate. */
+	/* The device's bit in fast_path.open; 0 if launches into this stream must not use the fast path. */
 	_Atomic uint32_t fast_path_device;
 	uint32_t lease_at;         /* offset of the device's lease word in struct region_control */
 	_Atomic uint32_t launched; /* launches so far; may wrap */
