@@ -219,8 +219,11 @@ def test_helm_test_pod_uses_the_configured_gpus(helm):
     real = of_kind(helm.render(["test.limits.nvidia\\.com/gpu=1"]), "Pod")
     assert "allot.dev/webhook" not in real["metadata"]["labels"]
     assert real["spec"]["containers"][0]["resources"]["limits"] == {"nvidia.com/gpu": 1}
-    made = helm.render(VALUES["claims-alone"])
+    # Also beside limits of an earlier upgrade, which --reuse-values keeps.
+    made = helm.render([*VALUES["claims-alone"], "test.limits.nvidia\\.com/gpu=1"])
     pod, template = of_kind(made, "Pod"), of_kind(made, "ResourceClaimTemplate")
+    assert "limits" not in pod["spec"]["containers"][0]["resources"]
+    assert pod["metadata"]["labels"]["allot.dev/webhook"] == "ignore"
     assert pod["spec"]["resourceClaims"] == [{"name": "gpu", "resourceClaimTemplateName": template["metadata"]["name"]}]
     assert pod["spec"]["containers"][0]["command"][0] == "/usr/local/bin/allot-load"
     request, = template["spec"]["spec"]["devices"]["requests"]
