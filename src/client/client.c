@@ -326,8 +326,9 @@ int client_read_reply(struct client *client, const char *text, json_t **ret_repl
 
 	if (!json_is_object(reply))
 		return error_set(err, EPROTO,
-				 "the daemon in %s does not speak allot's protocol: another "
-				 "program, or another version of allot, has the socket there",
+				 "the program that listens in %s does not speak allot's protocol: "
+				 "end it if it is not allotd; otherwise use the same version of "
+				 "allot and allotd",
 				 client->run_dir);
 	if (!json_is_true(json_object_get(reply, "ok")))
 		return read_refusal(reply, err);

@@ -104,8 +104,8 @@ static int prepare_run_dir(const struct options *options, struct error *err)
 	if (strlen(real) >= NODE_RUN_DIR_MAX)
 		return error_set(
 			err, ENAMETOOLONG,
-			"run directory %s: must have at most %d bytes, as it holds sockets: use another "
-			"--run-dir",
+			"run directory %s: its path must have at most %d bytes, because sockets "
+			"are made in it: use another --run-dir",
 			real, NODE_RUN_DIR_MAX - 1);
 	r = paths_check_text(real, err);
 	if (r >= 0)

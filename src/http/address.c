@@ -117,7 +117,10 @@ static int clear_path(const struct address *address, const char *path, struct er
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : error_set_errno(err, errno, "%s", path);
 	if (!S_ISSOCK(st.st_mode))
-		return error_set(err, EEXIST, "%s: exists and is not a socket", path);
+		return error_set(err, EEXIST,
+				 "%s: exists and is not a socket: use another path, or remove the "
+				 "file",
+				 path);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, errno, "socket");

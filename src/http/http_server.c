@@ -275,7 +275,8 @@ static int start_daemon(struct generation *g, struct error *err)
 		return 0;
 	return has_tls ? error_set(err, EINVAL,
 				   "libmicrohttpd does not accept the certificate '%s' with "
-				   "the key '%s'%s%s",
+				   "the key '%s'%s%s: check that these files are valid and "
+				   "belong together",
 				   s->tls.certificate_file, s->tls.key_file,
 				   s->tls.client_ca_file ? ", or the certificate authorities in "
 							 : "",

@@ -108,7 +108,8 @@ static int read_names(const json_t *list, const char *what, char ***names, struc
 		const char *name = json_string_value(item);
 
 		if (!name || !*name || strchr(name, '/'))
-			return error_set(err, EINVAL, "\"%s\": entry %zu is not a file's name",
+			return error_set(err, EINVAL,
+					 "\"%s\": entry %zu must be a file's name without '/'",
 					 what, i + 1);
 		int r = append(names, name, err);
 		if (r < 0)

@@ -97,8 +97,8 @@ def test_certificates_that_are_accepted(scheduler, authority, tmp_path):
     assert status == 403
     assert "a client certificate signed by an authority in client_ca is required, but none was presented" in reason
     status, reason = bind(s, authority.issue("allotd", alternative="DNS:kube-scheduler.example"))
-    assert (status, reason) == (403, "no name of the client certificate (common name 'allotd') is in client_names, which is "
-                                     "kube-scheduler, spiffe://cluster/*")
+    assert (status, reason) == (403, "no name of the client certificate (common name 'allotd') is in client_names "
+                                     "(kube-scheduler, spiffe://cluster/*): use another certificate, or add a name")
     for wrong in (Authority(tmp_path / "other").issue("kube-scheduler"),
                   authority.issue("kube-scheduler", use="serverAuth"), authority.issue("kube-scheduler", days=-1)):
         status, reason = bind(s, wrong)

@@ -22,12 +22,12 @@ def test_api_server_accepts_the_objects(cluster):
     seen = 0
     for page in PAGES:
         for text in re.findall(r"^ *```yaml\n(.*?)^ *```", page.read_text(), re.M | re.S):
-            one = yaml.safe_load(text)
-            if one.get("kind") in ("Pod", "ResourceClaim", "ResourceClaimTemplate"):
-                one["metadata"].setdefault("namespace", "default")
-                answer = cluster.request("POST", path_of(one), one, query="?dryRun=All&fieldValidation=Strict")
-                assert answer["metadata"]["name"] == one["metadata"]["name"]
-                seen += 1
+            for one in yaml.safe_load_all(text):
+                if one.get("kind") in ("Pod", "ResourceClaim", "ResourceClaimTemplate"):
+                    one["metadata"].setdefault("namespace", "default")
+                    answer = cluster.request("POST", path_of(one), one, query="?dryRun=All&fieldValidation=Strict")
+                    assert answer["metadata"]["name"] == one["metadata"]["name"]
+                    seen += 1
     assert seen
 
 

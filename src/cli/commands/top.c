@@ -380,7 +380,7 @@ static int check(const void *data, const char *operand, struct error *err)
 		return error_set(err, EINVAL, "--interval: too short; write 0.1 or more");
 	if (options->json && (options->sort || options->filter))
 		return error_set(err, EINVAL,
-				 "%s: can't be used with --json, which lists all tenants",
+				 "%s: can't be used with --json: leave one of the two options out",
 				 options->sort ? "--sort" : "--filter");
 	if (options->filter && strlen(options->filter) >= VIEW_INPUT_MAX)
 		return error_set(err, EINVAL,

@@ -100,7 +100,8 @@ static int add_processes(struct record *r, const json_t *reply, struct error *er
 	if (count != json_array_size(rings))
 		result = error_set(
 			err, EPROTO,
-			"the daemon's reply lacks the files of the trace: allot and allotd may be of different versions");
+			"the daemon's reply lacks the files of the trace: use the same version "
+			"of allot and allotd");
 	for (size_t i = 0; i < count; i++) {
 		if (result >= 0)
 			result = add_process(r, json_array_get(rings, i), fds[i], err);

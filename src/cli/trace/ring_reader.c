@@ -17,7 +17,8 @@ int ring_reader_open(int fd, struct ring_reader *ret, struct error *err)
 		return error_set(
 			err, EPROTO,
 			"the trace data has an unknown format: "
-			"restart the process, so that it loads the installed version of liballot.so");
+			"restart the traced process, so that it loads the installed version of "
+			"liballot.so");
 	void *at = mmap(NULL, sizeof(struct trace_ring), PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		return error_set_errno(err, errno, "can't map the trace data");

@@ -423,7 +423,8 @@ static void refuse(int fd, const struct error *err)
 	int n = snprintf(text, sizeof(text), "{\"ok\":false,\"error\":\"%s\",\"errno\":%d}\n",
 			 err->text, err->code);
 	if (send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		log_debug("control: a refusal can't be sent: %s", strerror(errno));
+		log_debug("control: can't tell a client that its connection is refused: %s",
+			  strerror(errno));
 }
 
 static void refuse_and_close(int fd, const struct error *err)

@@ -51,10 +51,8 @@ static int dispatch(struct session *session, const json_t *request, json_t *repl
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++)
 		if (!strcmp(op, requests[i].op))
 			return requests[i].handle(session, request, reply, err);
-	return error_set(
-		err, EOPNOTSUPP,
-		"op '%.40s': unknown operation: is the client of a newer version than the daemon?",
-		op);
+	return error_set(err, EOPNOTSUPP,
+			 "op '%.40s': unknown operation: use a client of the daemon's version", op);
 }
 
 /* ---- the audit log ---- */

@@ -82,13 +82,13 @@ static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct err
 	if (!swap_has_refused(tenant))
 		return 0;
 	if (tenant->arena && ready_bytes < p.total_bytes)
-		return error_set(
-			err, ENOSPC,
-			"tenant '%s' is paused, but its memory stays on its GPUs: moving it needs "
-			"%" PRIu64 " MiB of host memory, and the tenant has %" PRIu64
-			" MiB: run the tenant with a larger --swap-arena, or free host "
-			"memory and pause it again",
-			tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
+		return error_set(err, ENOSPC,
+				 "tenant '%s' is paused, but its memory stays on its GPUs: moving this "
+				 "memory needs %" PRIu64
+				 " MiB of host memory, and the tenant's arena has %" PRIu64
+				 " MiB: run the tenant with a larger --swap-arena, or free host "
+				 "memory and pause the tenant again",
+				 tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
 	return error_set(err, EBUSY,
 			 "tenant '%s' is paused, but its memory stays on its GPUs: "
 			 "GPU work or a graph capture does not end, or copying failed: "

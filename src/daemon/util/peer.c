@@ -109,7 +109,7 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 		return error_set(
 			err, ESRCH,
 			"process %d opened this connection, but has ended or did not send this "
-			"request: the sender must connect itself",
+			"request: the sender must open its own connection",
 			peer->pid);
 	peer->confirmed = true;
 	return 0;

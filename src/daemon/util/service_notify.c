@@ -100,8 +100,8 @@ void service_ready(struct service *s, struct loop *loop, const char *status)
 	if (!s->watchdog_ns)
 		return;
 	if (loop_add_timer(loop, send_watchdog, s, &s->watchdog) < 0) {
-		log_warning("can't make a timer to answer the service manager's watchdog, which "
-			    "may therefore end allotd: restart allotd");
+		log_warning("can't make the timer that answers the service manager's watchdog, so "
+			    "the service manager may end allotd: restart allotd");
 		return;
 	}
 	loop_arm(s->watchdog, 0, s->watchdog_ns / 2 ? s->watchdog_ns / 2 : 1);

@@ -17,7 +17,8 @@ int state_file_write(const char *path, const json_t *json, size_t flags, size_t 
 	if (size > most_bytes)
 		return error_set(
 			err, EFBIG,
-			"can't write %s: its text has %zu bytes, but allotd's limit for this file is %zu: please report it",
+			"can't write %s: its text has %zu bytes, but allotd's limit for this file "
+			"is %zu: please report this bug of allotd",
 			path, size, most_bytes);
 	int r = whole_file_write(path, text, size, sync);
 	return r < 0 ? error_set_errno(err, -r, "can't write %s", path) : 0;

@@ -148,7 +148,8 @@ static int read_server(const struct reader *r, const json_t *cluster, struct kub
 	int status = read_text(r, cluster, "server", &server);
 	if (status >= 0 &&
 	    (!server || (strncmp(server, "https://", 8) && strncmp(server, "http://", 7))))
-		status = error_set(r->err, EINVAL, "server: '%.80s': must be https://HOST:PORT",
+		status = error_set(r->err, EINVAL,
+				   "server: '%.80s': must be https://HOST:PORT or http://HOST:PORT",
 				   server ? server : "");
 	static const char *const refused[] = { "proxy-url", "tls-server-name" };
 	for (size_t i = 0; status >= 0 && i < 2; i++) {

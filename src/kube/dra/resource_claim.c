@@ -119,8 +119,8 @@ static int read_result(const json_t *result, const json_t *config, struct dra_re
 	if (json_is_true(json_object_get(result, "adminAccess")))
 		return error_set(
 			err, EINVAL,
-			"request %.63s: adminAccess is not offered: metrics and allot ps show a "
-			"GPU's use without a claim",
+			"request %.63s: adminAccess is not offered: remove it; metrics and allot "
+			"ps show a GPU's use without a claim",
 			ret->request);
 	int r = read_capacity(result, ret, err);
 	if (r >= 0)

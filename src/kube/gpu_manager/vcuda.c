@@ -80,7 +80,7 @@ static int parse_minors(const char *text, struct vcuda_request *request, struct 
 				return error_set(err, EINVAL, "'%.60s': names GPU %lu twice", text,
 						 minor);
 		if (request->chosen == VCUDA_MAX_CARDS)
-			return error_set(err, EINVAL, "'%.60s': must be at most %d GPUs", text,
+			return error_set(err, EINVAL, "'%.60s': must name at most %d GPUs", text,
 					 VCUDA_MAX_CARDS);
 		request->minor[request->chosen++] = (unsigned)minor;
 		at = end;

@@ -79,8 +79,9 @@ static int is_unclear(const struct vcuda_query *q, const struct candidate *a,
 {
 	return error_set(
 		err, EBUSY,
-		"can't tell pod %.63s/%.63s, container %.63s, from pod %.63s/%.63s, container %.63s: "
-		"both request %u %s: delete one pod, and create it anew when the other runs",
+		"pod %.63s/%.63s, container %.63s, and pod %.63s/%.63s, container %.63s, can't be "
+		"told apart: both request %u %s: delete one pod, and create it anew when the other "
+		"runs",
 		a->choice.pod->pod_namespace, a->choice.pod->name, container_of(&a->choice),
 		b->choice.pod->pod_namespace, b->choice.pod->name, container_of(&b->choice),
 		q->count, q->names->cores);
@@ -102,16 +103,16 @@ static int fail_no_match(const struct vcuda_query *q, const struct candidate *ot
 	if (!other->choice.pod)
 		return error_set(
 			err, EAGAIN,
-			"the kubelet asks for GPUs, but no container that waits for GPUs on node %s "
-			"requests %u %s%s",
+			"the kubelet asks for GPUs, but no waiting container on node %s requests "
+			"%u %s%s: if the pod does not start, create it anew",
 			q->node, q->count, q->names->cores,
-			q->has_open
-				? ": the kubelet's previous call was for the same container's memory"
-				: "");
+			q->has_open ? " (the previous call was for memory of the same container)"
+				    : "");
 	return error_set(
 		err, EAGAIN,
-		"the kubelet asks for %u %s, and its previous call for %u %s, but no waiting pod matches "
-		"both calls: pod %.63s/%.63s, container %.63s requests %u %s and %u %s",
+		"the kubelet asks for %u %s, and its previous call for %u %s. No waiting pod "
+		"requests both amounts: pod %.63s/%.63s, container %.63s, requests %u %s and %u %s."
+		" If the pod does not start, create it anew",
 		q->count, q->names->cores, q->open_units, q->names->memory,
 		other->choice.pod->pod_namespace, other->choice.pod->name,
 		container_of(&other->choice), other->choice.request.cores, q->names->cores,
@@ -174,7 +175,8 @@ int vcuda_check_memory(const struct vcuda_query *q, bool *ret_has_unclaimed, str
 	if (!broken.error)
 		return error_set(err, EAGAIN,
 				 "the kubelet asks for GPU memory, but no pod that waits to start "
-				 "on node %s requests %u %s",
+				 "on node %s requests %u %s: if the pod does not start, create it "
+				 "anew",
 				 q->node, q->count, q->names->memory);
 	*err = broken.err;
 	return error_add(err, broken.error, "pod %.63s/%.63s, container %.63s",

@@ -70,15 +70,17 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is on node %s, but another pod waits "
-				"for %s: create the waiting pod anew when the lock expires (lock_expiry)",
+				"node %s is locked by pod %s/%s, but that pod is on node %s. "
+				"Another pod waits for %s: create the waiting pod anew when the "
+				"lock expires (lock_expiry)",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"a pod needs %s, but node %s is still locked by pod %s/%s, which has ended or is ending: "
-				"create the waiting pod anew when the lock expires (lock_expiry)",
+				"a pod waits for %s, but node %s is still locked by pod %s/%s. "
+				"The locking pod has ended or is ending: create the waiting pod "
+				"anew when the lock expires (lock_expiry)",
 				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
@@ -114,7 +116,7 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		return error_set(
 			err, late.code,
 			"the kubelet asks for %s, but the pod that waits for GPUs of this node "
-			"was bound too long ago (%s): create the pod anew",
+			"can't have them (%s): create the pod anew",
 			ids_text(q, ids), late.text);
 	if (!found)
 		return error_set(
@@ -138,11 +140,12 @@ static int find_pod(const struct choice_query *q, const struct kube_pod **ret, s
 	if (r < 0)
 		return r;
 	if ((*ret)->bind_phase != BIND_ALLOCATING)
-		return error_set(err, EAGAIN,
-				 "pod %s/%s holds the lock of node %s, and its " KUBE_POD_BIND_PHASE
-				 " is not 'allocating', so no scheduler is binding it: create "
-				 "the pod anew",
-				 (*ret)->pod_namespace, (*ret)->name, q->node);
+		return error_set(
+			err, EAGAIN,
+			"pod %s/%s holds the lock of node %s, but the pod's " KUBE_POD_BIND_PHASE
+			" is not 'allocating', so no scheduler is binding the pod: "
+			"create the pod anew",
+			(*ret)->pod_namespace, (*ret)->name, q->node);
 	return check_time(q, *ret, err);
 }
 

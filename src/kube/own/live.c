@@ -51,7 +51,8 @@ static int parse_list(const char *text, struct kube_live *live, size_t *ret_coun
 			return error_set(err, EINVAL, "'%.60s': a value must have at most %zu bytes",
 					 text, sizeof(value) - 1);
 		if (count == LIVE_VALUES_MAX)
-			return error_set(err, EINVAL, "must be at most %d values", LIVE_VALUES_MAX);
+			return error_set(err, EINVAL, "must have at most %d values",
+					 LIVE_VALUES_MAX);
 		memcpy(value, text, end);
 		value[end] = '\0';
 		int r = store(value, count, live, err);

@@ -84,10 +84,12 @@ static void add_form(int since, const char *symbol)
 	if (forms_count == FORMS_MAX)
 		fail("too many forms", symbol);
 	if (since % 10)
-		fail("its version is not a multiple of 10", symbol);
+		fail("its version in driver_versions.h must be a multiple of 10", symbol);
 	size_t name = add(symbol, name_base_length(symbol));
 	if (names_count > count)
-		fail("is in driver_versions.h, but not in driver_decisions.h", symbol);
+		fail("is in driver_versions.h, but not in driver_decisions.h: add its base name "
+		     "there",
+		     symbol);
 	forms[forms_count++] = (struct form){
 		.symbol = symbol,
 		.since = since,
@@ -131,7 +133,7 @@ static int row_of(const struct form *f, size_t passed)
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i], f->symbol) == 0)
 			return (int)i;
-	fail("its base name is hooked, but driver_table.h has no row for it", f->symbol);
+	fail("has no row in driver_table.h, but its base name is hooked: add a row", f->symbol);
 	return -1;
 }
 

@@ -79,8 +79,8 @@ int sharing_choose(const struct sharing_request *request, const struct sharing_f
 	if (*request->group && way == SHARING_TIME)
 		return error_set(
 			err, EINVAL,
-			"group: '%s': possible only with sharing 'space': add that, or leave the "
-			"group out",
+			"group: '%s': possible only with sharing 'space': ask for that sharing, or "
+			"leave the group out",
 			request->group);
 	if (way == SHARING_SPACE) {
 		r = check_space(facts, err);

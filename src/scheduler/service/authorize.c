@@ -92,7 +92,8 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 	text_clean(name);
 	return is_good ? 0
 		       : error_set(err, EACCES,
-				   "no name of the client certificate (common name '%.64s') is in client_names, which is %.120s",
+				   "no name of the client certificate (common name '%.64s') is in "
+				   "client_names (%.120s): use another certificate, or add a name",
 				   name, names);
 }
 
@@ -105,9 +106,9 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 static int peer_check(void *session, const char *names, struct error *err)
 {
 	if (!session)
-		return error_set(
-			err, ENOTCONN,
-			"a client certificate is required, which needs TLS: connect to https_listen");
+		return error_set(err, ENOTCONN,
+				 "a client certificate is required, and certificates need TLS: "
+				 "connect to https_listen");
 	int r = check_trust(session, err);
 	return r < 0 ? r : check_name(session, names, err);
 }

@@ -86,7 +86,7 @@ static int add_containers(struct webhook_work *w, const char *kind)
 		struct webhook_container *c = &w->container[w->containers];
 		const char *name = json_string_value(json_object_get(object, "name"));
 		if (!json_is_object(object))
-			return error_set(w->err, EINVAL, "spec.%s: %zu: must be an object", kind, i);
+			return error_set(w->err, EINVAL, "spec.%s[%zu]: must be an object", kind, i);
 		if (is_ephemeral && name && is_old(w, name))
 			continue;
 		*c = (struct webhook_container){ .object = object,

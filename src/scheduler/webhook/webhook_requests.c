@@ -346,8 +346,8 @@ static int check_quota(struct webhook_work *w)
 		if (quota.limits.has[k])
 			return error_set(
 				w->err, EACCES,
-				"namespace %.63s: a ResourceQuota limits %.100s, but pods here get ResourceClaims, "
-				"which that quota does not count: limit "
+				"namespace %.63s: a ResourceQuota limits %.100s. Pods here get "
+				"ResourceClaims, and that quota does not count claims: limit "
 				"%.100s.deviceclass.resource.k8s.io/devices instead",
 				w->pod_namespace, name_of(w, quota_rows[k].resource),
 				w->terms->device_class);

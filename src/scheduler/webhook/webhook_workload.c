@@ -81,7 +81,7 @@ int webhook_apply_workload(struct webhook_work *w)
 		return error_set(
 			w->err, EACCES,
 			"this pod must state how long it runs, or how many requests it serves at a time: "
-			"annotation " OWN(KUBE_DURATION) ", for example 2h, or " OWN(
+			"set annotation " OWN(KUBE_DURATION) ", for example 2h, or " OWN(
 				KUBE_CONCURRENCY) ", for example 8");
 	return r < 0 && r != -ENODATA ? r : apply_presets(w);
 }

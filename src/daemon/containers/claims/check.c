@@ -121,8 +121,8 @@ static int check_pair(const struct tenant_terms *a, const struct tenant_terms *b
 	if (!strcmp(a->id, b->id) || !strcmp(a->name, b->name))
 		return error_set(
 			err, EEXIST,
-			"claim '%s': tenant '%s' (%s) already belongs to claim '%s': delete "
-			"the pod of one of the two claims, or its CDI device (allot cdi remove)",
+			"claim '%s': tenant '%s' (%s) already belongs to claim '%s': end "
+			"one of the two claims: delete its pod or CDI device (allot cdi remove)",
 			a->claim.key, a->name, a->id, b->claim.key);
 	for (unsigned i = 0; i < a->device_count; i++)
 		for (unsigned j = 0; j < b->device_count; j++) {
@@ -132,8 +132,9 @@ static int check_pair(const struct tenant_terms *a, const struct tenant_terms *b
 			if (slot >= 0)
 				return error_set(
 					err, EEXIST,
-					"claim '%s': device %s-%d already belongs to claim '%s': delete the "
-					"pod of one of the two claims, or its CDI device (allot cdi remove)",
+					"claim '%s': device %s-%d already belongs to claim '%s': "
+					"end one of the two claims: delete its pod or CDI device "
+					"(allot cdi remove)",
 					a->claim.key, a->device[i].card->info.uuid_text, slot,
 					b->claim.key);
 		}

@@ -309,8 +309,8 @@ static int check_slots(struct claims *claims, const struct store_claim *fresh, s
 		if (c)
 			return error_set(
 				err, EEXIST,
-				"claim '%s': device %s-%u belongs to claim '%s', which has to end "
-				"first",
+				"claim '%s': device %s-%u belongs to claim '%s': first delete that "
+				"claim's pod or CDI device (allot cdi remove)",
 				fresh->terms.claim.key, fresh->uuid[i], slot,
 				claim_terms(c)->claim.key);
 	}

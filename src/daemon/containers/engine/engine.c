@@ -89,7 +89,8 @@ int engines_parse(const char *text, struct engines *ret, struct error *err)
 	for (const char *at = text; strcmp(text, "auto") != 0 && strcmp(text, "none") != 0;) {
 		size_t n = strcspn(at, ",");
 		if (engines.count == ENGINES_MAX)
-			return error_set(err, EINVAL, "must be at most %d sockets", ENGINES_MAX);
+			return error_set(err, EINVAL, "too many sockets: list at most %d",
+					 ENGINES_MAX);
 		int r = parse_one(at, n, &engines.item[engines.count++], err);
 		if (r < 0)
 			return r;

@@ -295,7 +295,8 @@ int health_check_accepts(const struct card *card, struct error *err)
 	if (card->is_cordoned || card->is_cordoned_by_settings)
 		return error_set(err, EBUSY,
 				 "GPU %u is cordoned and takes no new tenants: name another GPU, or "
-				 "run allot uncordon %u first",
+				 "first end the cordon (allot uncordon %u, or allotd's setting "
+				 "'cordon')",
 				 card->index, card->index);
 	if (!card->health.is_bad)
 		return 0;

@@ -172,7 +172,8 @@ static int fill_request(struct node *node, const struct slices *slices, const st
 		if (request->device_count == REGION_MAX_DEVICES)
 			return error_set(
 				err, EINVAL,
-				"the request names devices of too many GPUs: must be at most %d GPUs",
+				"the request names devices of too many GPUs: a container may have "
+				"at most %d",
 				REGION_MAX_DEVICES);
 		fill_device(node, &node->card[i], slices->per_card, &set->card[i],
 			    &request->device[request->device_count++]);

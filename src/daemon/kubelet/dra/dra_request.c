@@ -46,7 +46,8 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 				 result->device);
 	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
-		return error_set(err, EINVAL, "the claim has too many GPUs: must be at most %d GPUs",
+		return error_set(err, EINVAL,
+				 "the claim has too many GPUs: a claim may have at most %d",
 				 REGION_MAX_DEVICES);
 	d->terms.memory_bytes += result->is_whole ? card->info.memory_bytes : result->memory_bytes;
 	d->terms.cores_pct += result->cores_pct;
@@ -79,7 +80,7 @@ static int set_limits(const struct node *node, struct claim_request *request, st
 			return error_set(
 				err, EINVAL,
 				"coresLimit %g is less than the %g %% of cores that the claim asks "
-				"for on GPU %u: raise it, or "
+				"for on GPU %u: raise coresLimit, or "
 				"let the claim's requests get different GPUs (distinctAttribute)",
 				terms->limit_pct, terms->cores_pct, request->device[i].card->index);
 		if (!terms->limit_pct)

@@ -41,7 +41,7 @@ static int split_labels(char *text, struct patch_pair *label, size_t *ret_count,
 		part += strspn(part, " \t");
 		char *value = strchr(part, '=');
 		if (count == DESIRED_LABELS_MAX)
-			return error_set(err, EINVAL, "must be at most %d labels",
+			return error_set(err, EINVAL, "too many labels: list at most %d",
 					 DESIRED_LABELS_MAX);
 		if (value)
 			*value++ = '\0';

@@ -55,7 +55,7 @@ static void put(struct node_pods *p, struct kube_pod *pod)
 	size_t i = find(p, pod->uid);
 	if (i == p->count && !make_room(p)) {
 		log_warning("pod %s/%s: allotd is out of host memory, so this pod can get no GPU shares "
-			    "until it changes or pods are listed again",
+			    "until this pod changes or allotd lists the pods again",
 			    pod->pod_namespace, pod->name);
 		pod_free(pod);
 		return;

@@ -29,7 +29,8 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 	if (!d)
 		return error_set(
 			err, EINVAL,
-			"the scheduler gave shares of too many GPUs: must be at most %d GPUs",
+			"the scheduler gave shares of too many GPUs: a container may have at most "
+			"%d",
 			REGION_MAX_DEVICES);
 	d->terms.memory_bytes += share->memory_mib * MIB;
 	d->terms.cores_pct += share->cores_pct;

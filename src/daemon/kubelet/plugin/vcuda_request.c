@@ -26,7 +26,7 @@ static int add_card(struct card *card, const struct vcuda_request *ask, uint64_t
 {
 	if (request->device_count == REGION_MAX_DEVICES)
 		return error_set(err, EINVAL,
-				 "the container asks for too many GPUs: must be at most %d GPUs",
+				 "the container asks for too many GPUs: it may have at most %d",
 				 REGION_MAX_DEVICES);
 	request->device[request->device_count++] =
 		(struct claim_device_request){ .card = card,

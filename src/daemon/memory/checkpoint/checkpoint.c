@@ -342,7 +342,7 @@ void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, cons
 		    strlen(key) >= KEY_MAX || keeps(node, key))
 			continue;
 		log_info("tenant or container %s: the previous daemon had moved its GPU memory to "
-			 "host memory: it is moved back to the GPU",
+			 "host memory: this memory is now moved back to the GPU",
 			 key);
 		if (spawn(node, key, true, &fd, &pidfd, &err) < 0)
 			log_error("tenant or container %s: its GPU memory can't be moved back from "

@@ -125,7 +125,8 @@ static int check_room(struct helper *k, struct error *err)
 		if (k->order.bytes[i] > room)
 			return error_set(err, ENOMEM,
 					 "GPU %u has %" PRIu64
-					 " MiB free, and the moved memory needs %" PRIu64 " MiB",
+					 " MiB free, and the moved memory needs %" PRIu64
+					 " MiB: free memory of this GPU, then try again",
 					 i, room / MIB, k->order.bytes[i] / MIB);
 	}
 	return r;

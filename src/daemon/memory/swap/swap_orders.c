@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -50,14 +51,17 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 	uint64_t pending, reserved = reserved_arenas(node, &pending),
 			  budget = swap_budget_bytes(node);
 	uint64_t left = reserved < budget ? (budget - reserved) / ARENA_UNIT * ARENA_UNIT : 0;
-	if (bytes > left)
+	if (bytes > left) {
+		char smaller[64] = "";
+		if (left)
+			snprintf(smaller, sizeof(smaller),
+				 "use --swap-arena %" PRIu64 "MiB or less, or ", left / MIB);
 		return error_set(
 			err, ENOSPC,
 			"--on-full swap needs %s of host memory, and %s of the %s for all tenants are "
-			"left: use --swap-arena %" PRIu64
-			"MiB or less, or raise swap_arena in allotd's "
-			"settings",
-			amount(bytes).text, amount(left).text, amount(budget).text, left / MIB);
+			"left: %sraise swap_arena in allotd's settings",
+			amount(bytes).text, amount(left).text, amount(budget).text, smaller);
+	}
 	int r = arena_check_memory(bytes, pending, err);
 	return r < 0 ? error_add(err, r, "--on-full swap") : 0;
 }

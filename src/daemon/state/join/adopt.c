@@ -162,8 +162,8 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 		tenant_state_free(&state);
 		return error_set(
 			err, EINVAL,
-			"%s: is in the wrong directory: a tenant whose file has the field 'claim' "
-			"must be below claims/, any other tenant below tenants/",
+			"%s: this file is in the wrong directory: it must be below claims/ if it "
+			"has the field 'claim', otherwise below tenants/",
 			path);
 	}
 	if (node_find_tenant(node, state.terms.name)) {

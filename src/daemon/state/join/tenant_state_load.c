@@ -106,7 +106,7 @@ static int devices_from_json(struct node *node, const json_t *root, struct tenan
 		return missing(err, "devices");
 	size_t count = json_array_size(list);
 	if (count == 0 || count > REGION_MAX_DEVICES)
-		return error_set(err, EINVAL, "devices: must be 1 to %d, not %zu",
+		return error_set(err, EINVAL, "devices: must be a list of 1 to %d GPUs, not of %zu",
 				 REGION_MAX_DEVICES, count);
 	for (size_t i = 0; i < count; i++) {
 		int r = device_from_json(node, json_array_get(list, i), &terms->device[i],
@@ -208,8 +208,8 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 		return missing(err, "version");
 	if (version != TENANT_STATE_VERSION)
 		return error_set(err, EINVAL,
-				 "has version %d, and this allotd reads version %d: another "
-				 "version of allotd wrote it",
+				 "has version %d, but this allotd reads version %d: another "
+				 "version of allotd wrote the file",
 				 (int)version, TENANT_STATE_VERSION);
 	if (json_read_string(root, "id", &text, err) <= 0 || strcmp(text, id) != 0)
 		return error_set(err, EINVAL, "id: must be '%s', the name of this file's directory",

@@ -105,7 +105,8 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 		return r;
 	r = watchdog_add(f->watchdog, &c->cgroup);
 	if (r == -ENOSPC)
-		return error_set(err, ENOSPC, "at most %d containers can be frozen at a time",
+		return error_set(err, ENOSPC,
+				 "at most %d containers can be frozen at a time: resume one first",
 				 WATCHDOG_MAX);
 	if (r < 0)
 		return error_set_errno(err, -r, "the freezer's watchdog");
@@ -163,8 +164,8 @@ static void look_at_v1(void *data, uint32_t events)
 			cgroup_retry_freeze(&c->cgroup);
 			continue;
 		}
-		log_info("container %.*s is thawed, so that a process that was killed in it can "
-			 "end",
+		log_info("container %.*s is thawed: a process in it was killed, and can end only "
+			 "after the thaw",
 			 CONTAINER_SHORT_ID, c->what.id);
 		thaw(f, c);
 		set_holds(c, 0);

@@ -197,7 +197,7 @@ static int read_paths(struct open_events *o, const char *paths, struct error *er
 		return error_set_errno(err, ENOMEM, "device nodes");
 	for (char *p = strtok_r(o->paths, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
 		if (o->path_count == OPEN_EVENTS_MAX_NODES)
-			return error_set(err, E2BIG, "task_nodes: must be at most %d device nodes",
+			return error_set(err, E2BIG, "task_nodes: must list at most %d device nodes",
 					 OPEN_EVENTS_MAX_NODES);
 		if (*p != '/')
 			return error_set(err, EINVAL, "task_nodes: '%s': must be an absolute path",

@@ -108,8 +108,8 @@ static int from_json(struct node *node, const json_t *root, struct error *err)
 		return error_set(err, EINVAL, "version: missing");
 	if (version != USE_STATE_VERSION)
 		return error_set(err, EINVAL,
-				 "has version %d, and this allotd reads version %d: another "
-				 "version of allotd wrote it",
+				 "has version %d, but this allotd reads version %d: another "
+				 "version of allotd wrote the file",
 				 (int)version, USE_STATE_VERSION);
 	int r = stamp_from_json(json_object_get(root, "written"), &written, err);
 	if (r >= 0)

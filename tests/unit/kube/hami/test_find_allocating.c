@@ -175,7 +175,7 @@ static void test_lock_of_another_node(void **state)
 	struct scene *s = *state;
 	add_pod(s, "p", "n2", "allocating", NOW, "GPU-a,NVIDIA,1,2:;");
 	lock(s, NOW, "p");
-	refused(s, EINVAL, "locked by pod ns/p, which is on node n2", "GPU-a-3");
+	refused(s, EINVAL, "locked by pod ns/p, but that pod is on node n2", "GPU-a-3");
 }
 
 /* Its lock may have gone to another pod, which the watch of the node does not show yet. */
@@ -185,7 +185,7 @@ static void test_lock_of_a_pod_that_ends(void **state)
 	add_pod(s, "p", "n1", "allocating", NOW, "GPU-a,NVIDIA,1,2:;");
 	s->pod[0]->is_terminating = true;
 	lock(s, NOW, "p");
-	refused(s, EBUSY, "locked by pod ns/p, which has ended or is ending", "GPU-a-3");
+	refused(s, EBUSY, "locked by pod ns/p. The locking pod has ended or is ending", "GPU-a-3");
 }
 
 static bool is_first(void *data, const struct kube_pod *pod, size_t container)

@@ -383,8 +383,8 @@ static void test_quota(void **state)
 	terms.device_class = "gpu.allot.dev";
 	terms.quota = quota;
 	assert_denied(&terms, POD("", "'nvidia.com/gpumem':'1'"), 403,
-		      "namespace default: a ResourceQuota limits nvidia.com/gpumem, but pods here get "
-		      "ResourceClaims, which that quota does not count: limit "
+		      "namespace default: a ResourceQuota limits nvidia.com/gpumem. Pods here get "
+		      "ResourceClaims, and that quota does not count claims: limit "
 		      "gpu.allot.dev.deviceclass.resource.k8s.io/devices instead");
 }
 

@@ -186,7 +186,7 @@ static void test_refused(void **state)
 		dra_pool_name("n1", names[i], pools[i]);
 		many[i].pool = pools[i];
 	}
-	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "must be at most 16 GPUs");
+	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "a claim may have at most 16");
 }
 
 int main(void)

@@ -210,7 +210,7 @@ static void test_refused(void **state)
 	}
 	assert_int_equal(make(many, REGION_MAX_DEVICES), 0);
 	refused(many, REGION_MAX_DEVICES + 1, EINVAL,
-		"the scheduler gave shares of too many GPUs: must be at most 16 GPUs");
+		"the scheduler gave shares of too many GPUs: a container may have at most 16");
 	memset(uid, 'u', sizeof(uid) - 1);
 	uid[sizeof(uid) - 1] = '\0';
 	pod.uid = uid;
