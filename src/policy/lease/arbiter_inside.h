@@ -199,8 +199,8 @@ struct tenant {
 };
 
 /*
- * What an owner's removed tenants still owe. It is stored as the time at which a new tenant's share will have paid for it:
- * turn_until for turns beyond their share, cap_until for use beyond their caps.
+ * The debt of an owner's removed tenants. It is stored as two times, at which a new tenant's share and cap will have paid for
+ * it: turn_until for turns beyond the tenants' share, cap_until for use beyond their caps.
  */
 struct debt {
 	uint64_t owner;
