@@ -9,10 +9,21 @@
 
 #define VERSYM_HIDDEN 0x8000
 
-/* glibc has relocated the pointers of a dynamic section; musl and the vDSO have not. */
-static const void *dynamic_pointer(uintptr_t base, ElfW(Addr) value)
+static uintptr_t distance(uintptr_t a, uintptr_t b)
 {
-	return (const void *)(value < base ? base + value : value);
+	return a > b ? a - b : b - a;
+}
+
+/*
+ * Returns the address in an entry of a dynamic section. glibc has relocated these addresses; musl and the vDSO have not. The
+ * right one is near the section. It need not be above `base`: gVisor's vDSO is linked at 0xffffffffff700000.
+ */
+static const void *dynamic_pointer(uintptr_t base, const ElfW(Dyn) * dyn)
+{
+	uintptr_t section = (uintptr_t)dyn, value = dyn->d_un.d_ptr, moved = base + value;
+	bool is_moved_nearer = distance(moved, section) < distance(value, section);
+
+	return (const void *)(is_moved_nearer ? moved : value);
 }
 
 static bool read_dynamic(uintptr_t base, const ElfW(Dyn) * dyn, const char *file,
@@ -25,7 +36,7 @@ static bool read_dynamic(uintptr_t base, const ElfW(Dyn) * dyn, const char *file
 	if (!dyn)
 		return false;
 	for (; dyn->d_tag != DT_NULL; dyn++) {
-		const void *p = dynamic_pointer(o.base, dyn->d_un.d_ptr);
+		const void *p = dynamic_pointer(o.base, dyn);
 		switch (dyn->d_tag) {
 		case DT_SYMTAB: o.symbols = p; break;
 		case DT_STRTAB: o.strings = p; break;

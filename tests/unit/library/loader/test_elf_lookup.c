@@ -5,6 +5,7 @@
 #include "../test.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 
 #include "library/loader/elf_lookup.h"
@@ -168,6 +169,35 @@ static void test_the_function_behind_is_kept(void **state)
 	assert_null(elf_real_function(&none, "no_such_symbol"));
 }
 
+/* As gVisor's vDSO: the addresses in its dynamic section are above its base, but not relocated. */
+static void test_an_object_linked_at_a_high_address(void **state)
+{
+	static struct image {
+		ElfW(Dyn) dynamic[5];
+		ElfW(Sym) symbols[2];
+		uint32_t hash[5]; /* buckets, chains, bucket[1], chain[2] */
+		char strings[16];
+	} image = { .hash = { 1, 2, 1 }, .strings = "\0name\0soname" };
+	static const int tags[] = { DT_SYMTAB, DT_STRTAB, DT_HASH };
+	static const size_t at[] = { offsetof(struct image, symbols),
+				     offsetof(struct image, strings), offsetof(struct image, hash) };
+	const ElfW(Addr) linked_at = 0xffffffffff700000;
+	struct link_map map = { .l_addr = (uintptr_t)&image - linked_at, .l_ld = image.dynamic };
+	struct elf_object object;
+
+	for (size_t i = 0; i < 3; i++)
+		image.dynamic[i] = (ElfW(Dyn)){ tags[i], { linked_at + at[i] } };
+	image.dynamic[3] = (ElfW(Dyn)){ DT_SONAME, { 6 } }; /* in `strings` */
+	image.symbols[1] = (ElfW(Sym)){ .st_name = 1,
+					.st_info = STT_OBJECT,
+					.st_shndx = 1,
+					.st_value = linked_at + offsetof(struct image, hash) };
+	assert_true(elf_object_of_handle(&map, &object));
+	assert_string_equal(object.soname, "soname");
+	assert_ptr_equal(elf_symbol(&object, "name"), image.hash);
+	assert_null(elf_symbol(&object, "soname"));
+}
+
 static void *search(void *unused)
 {
 	static const char own;
@@ -205,6 +235,7 @@ int main(void)
 		cmocka_unit_test(test_another_namespace),
 		cmocka_unit_test(test_which_file_has_an_address),
 		cmocka_unit_test(test_the_function_behind_is_kept),
+		cmocka_unit_test(test_an_object_linked_at_a_high_address),
 		cmocka_unit_test(test_searches_while_libraries_come_and_go),
 	};
 
