@@ -51,6 +51,7 @@ class Machine:
     def __init__(self, build, sim=None):
         self.build = build
         self.sim = sim
+        self.is_simulated = bool(sim)     # also while a system daemon serves, when `sim` is None
         self.options = []       # options of allot run for all tenants
         self.sharing = None     # --sharing of tenants that do not set it themselves
         self.allot = build.program("allot")

@@ -280,7 +280,8 @@ def test_three_trainings_at_once(tmp_path):
     got = [next(row["got"] for name, row in rows.items()
                 if name.startswith(model) and "steps a" in name)
            for model in ("resnet18", "transformer", "gru")]
-    assert got[0] > got[1] > got[2] > 5, output
+    # On a busy machine the host limits the first two, and its speed decides which of them does more of its native steps.
+    assert min(got[:2]) > got[2] > 5, output
 
 
 @pytest.mark.alone

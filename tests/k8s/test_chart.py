@@ -305,6 +305,8 @@ def test_upgrade_keeps_the_certificate(helm, cluster):
     assert webhook["webhooks"][0]["clientConfig"]["caBundle"] == before["tls.crt"]
     settings = cluster.request("GET", "/api/v1/namespaces/chart/configmaps/gpu-allotd")["data"]["allotd.conf"]
     assert "quantum = 30ms" in settings
+    # The API server applies new policies late, too: those of a chart that is uninstalled at once may come after their end.
+    wait_until(lambda: not are_policies_over(cluster), 60, what="the chart's policies")
     helm.check("uninstall", "gpu", "--no-hooks", *into)
     assert "gpu-allot-scheduler" not in [one["metadata"]["name"] for one in cluster.request("GET", webhooks)["items"]]
     wait_until(lambda: are_policies_over(cluster), 60, what="the end of the chart's policies")

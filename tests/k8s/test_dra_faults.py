@@ -188,5 +188,5 @@ def test_a_reboot(make_node):  # noqa: F811
     recovery.wait("a new claim", lambda: is_prepared(node, late))
     node.connect()
     assert node.driver.prepare(before) == devices and set(specs) < set(node.specs())
-    assert len(node.slices()) == len(node.cards())
+    recovery.wait("the slices", lambda: len(node.slices()) == len(node.cards()))
     assert sorted(map(shares, node.tenants().values())) == [[(10 * GIB, 0, 100)], [(20 * GIB, 0, 100)]]

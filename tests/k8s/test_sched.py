@@ -27,6 +27,7 @@ ALLOCATED = "hami.io/vgpu-devices-allocated"
 GPU_MIB = 81920
 PROFILE = "gpus-of-the-test"  # the schedulerName of this file's pods alone
 SLOTS = 10
+TIMES = collections.Counter()     # how often the nodes of each test were made
 KILLS = int(os.environ.get("ALLOT_KILLS", "2"))
 PODS = int(os.environ.get("ALLOT_PODS", "50"))  # at once
 
@@ -150,7 +151,10 @@ def shares_of(pod):
 
 @pytest.fixture
 def nodes(request, cluster, scheduler):
-    nodes = Nodes(cluster, re.sub("[^a-z0-9]+", "-", request.node.name).strip("-"))
+    name = re.sub("[^a-z0-9]+", "-", request.node.name).strip("-")
+    # A test that is run again must not get the nodes of its first run.
+    nodes = Nodes(cluster, name + f"-{TIMES[name]}" * bool(TIMES[name]))
+    TIMES[name] += 1
     yield nodes
     nodes.stop()
 

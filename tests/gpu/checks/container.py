@@ -127,7 +127,7 @@ def check_container(machine, tally, container, loads, tenant, what):
     load = loads.command(KERNEL)
     if check_memory(tally, container, load, what):
         pct, inside = share_of(loads, container, load)
-        least = SIM_SHARE * CORES if machine.sim else CORES - POINTS
+        least = SIM_SHARE * CORES if machine.is_simulated else CORES - POINTS
         tally.verdict(least <= pct <= CORES + POINTS, f"{what}: its share of the work", f"{pct:.2f} % of {CORES}")
         tally.verdict(inside.returncode == 0 and refusal(inside.stdout.splitlines()) == REFUSAL,
                       f"{what}: what is run in it later has the same quota",
