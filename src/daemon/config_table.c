@@ -18,6 +18,7 @@
 #include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/plugin.h"
+#include "daemon/tasks/commands/command_cgroups.h"
 #include "http/address.h"
 #include "policy/safety/health_policy.h"
 
@@ -112,8 +113,6 @@ static const struct settings_row rows[] = {
 	  .words = overcommit_words },
 	{ "checkpoint_timeout", SETTINGS_DURATION, AT(checkpoint_timeout_ns), "30s", MS(100), S(3600),
 	  "time the driver may take to move a process off its GPU or back, plus 1 s for each 256 MiB" },
-	{ "use_half_life", SETTINGS_DURATION, AT(use_half_life_ns), "10m", S(1), S(86400 * 365),
-	  "tenants that wait for memory are ordered by GPU time used, which is halved after this time" },
 	{ "wait_patience", SETTINGS_DURATION, AT(wait_patience_ns), "10m", MS(1), S(86400 * 365),
 	  "a tenant that has waited for memory this long can no longer be overtaken: memory is kept free for it" },
 	{ "policy", SETTINGS_CHOICE, AT(arbiter.policy), "lease", 0, 0,
@@ -156,6 +155,9 @@ static const struct settings_row rows[] = {
 	  "with freezer = on: comma-separated patterns of cgroups; only matching containers are frozen" },
 	{ "freeze_never", SETTINGS_TEXT, AT(freeze_never), "none", 0, 0,
 	  "with freezer = on: none, or comma-separated patterns of cgroups; matching containers are never frozen" },
+	{ "guard_devices", SETTINGS_TEXT, AT(guard_devices), "off", 0, 0,
+	  "on: in login sessions only tenants may open GPUs; or names of users, by comma, who may open them too; or off",
+	  .check = command_cgroups_check_guard },
 	{ "metrics_listen", SETTINGS_TEXT, AT(metrics_listen), "off", 0, 0,
 	  "address of the metrics endpoint (HTTP): off, 127.0.0.1:9400, [::1]:9400 or unix:/path",
 	  .check = check_address },

@@ -36,6 +36,7 @@
 #include "daemon/state/tenant.h"
 #include "daemon/state/tenant_state.h"
 #include "daemon/state/use.h"
+#include "daemon/tasks/commands/command_cgroups.h"
 #include "daemon/tasks/freezer/gpu_records.h"
 #include "daemon/tasks/namespace_use.h"
 #include "daemon/tasks/violation/time_readings.h"
@@ -247,6 +248,8 @@ STOP(stop_health, health, health_stop)
 START(start_claims, claims_open(node, &node->claims, err))
 STOP(stop_claims, claims, claims_close)
 START(start_watch, gpu_watch_start(node, &node->watch, err))
+START(start_commands, command_cgroups_start(node, &node->commands, err))
+STOP(stop_commands, commands, command_cgroups_stop)
 START(start_violations, violations_start(node, &node->violations, err))
 STOP(stop_violations, violations, violations_stop)
 START(start_time_readings, time_readings_start(node, &node->time_readings, err))
@@ -379,6 +382,10 @@ static const struct subsystem subsystems[] = {
 	  .tenant_removed = adopt_forget_all,
 	  .process_gone = adopt_slot_gone,
 	  .needs_census = adopt_is_any_expected },
+	{ .name = "cgroups of commands",
+	  start_commands,
+	  stop_commands,
+	  .tenant_ended = command_cgroups_end },
 	{ .name = "claims", start_claims, stop_claims },
 	{ .name = "leftovers", clean_up_after_adoption },
 	{ .name = "GPU watch", start_watch, stop_watch, .census_read = watch_census },

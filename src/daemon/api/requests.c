@@ -18,6 +18,7 @@
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"
 #include "daemon/state/tenant_state.h"
+#include "daemon/tasks/commands/command_cgroups.h"
 #include "daemon/util/peer.h"
 #include "daemon/util/procfs.h"
 
@@ -169,7 +170,7 @@ static int note_command(const struct session *session, const json_t *request, st
 			session->pid);
 	tenant->command_pid = session->pid;
 	tenant->command_start = start_time;
-	return 0;
+	return command_cgroups_add(tenant, session->peer, err);
 }
 
 static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, struct error *err)
@@ -274,6 +275,7 @@ static int create(struct session *session, const json_t *request, json_t *reply,
 	if (r >= 0 && terms.hold)
 		r = session_hold(session, tenant, err);
 	if (r < 0) {
+		command_cgroups_end(tenant, NULL);
 		tenant_remove(tenant, NULL);
 		return r;
 	}

@@ -60,6 +60,8 @@ struct config {
 	bool is_freezing;
 	uint64_t freeze_threshold_bytes;
 	uint64_t thaw_settle_ns;
+	/* "off", "on", or names of users: daemon/tasks/commands/command_cgroups.h */
+	char guard_devices[CONFIG_PATH_MAX];
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
 	/* action on a process that bypasses the library; a tenant may choose a stricter action */

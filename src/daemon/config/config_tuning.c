@@ -21,6 +21,8 @@ static const struct settings_row rows[] = {
 	{ "adopt_grace", SETTINGS_DURATION, AT(adopt_grace_ns), "5s", MS(1), S(3600),
 	  "after a restart, how long a tenant without processes is kept for the "
 	  "allot run that started it" },
+	{ "use_half_life", SETTINGS_DURATION, AT(use_half_life_ns), "10m", S(1), S(86400 * 365),
+	  "tenants that wait for memory are ordered by GPU time used, which is halved after this time" },
 	{ "context_bytes", SETTINGS_SIZE, AT(context_bytes), "518MiB", 16 * MIB, 4 * GIB,
 	  "memory charged for a CUDA context, until it has been measured" },
 	{ "urgent_window", SETTINGS_DURATION, AT(arbiter.urgent_window_ns), NULL, MS(1), S(60),

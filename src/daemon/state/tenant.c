@@ -266,6 +266,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	text_index_remove(&tenant->node->tenant_ids, &tenant->by_id);
 	tenant->node->tenant_count--;
 	tenant->node->waiter_count -= tenant->terms.on_full == ON_FULL_WAIT;
+	free(tenant->command_cgroup);
 	free(tenant);
 	return NULL;
 }

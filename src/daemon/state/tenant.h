@@ -176,6 +176,11 @@ struct tenant {
 	unsigned holders;
 	/* container in which a process was last seen; "": none */
 	char container_id[CONTAINER_ID_MAX];
+	/* path in cgroup version 2 of the command's own cgroup (daemon/tasks/commands/command_cgroups.h); NULL: it has none */
+	char *command_cgroup;
+	uint64_t command_cgroup_id;
+	/* when all processes in that cgroup are killed for a violation; 0: never */
+	uint64_t command_end_ns;
 	int command_pid; /* descendants of this process belong to the tenant; 0: none */
 	uint64_t command_start;
 	/* reports the end of command_pid; NULL unless this command started before this daemon */

@@ -108,6 +108,8 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
 					      "start_time", (json_int_t)tenant->command_start));
+	if (tenant->command_cgroup)
+		json_object_set_new(json, "command_cgroup", json_string(tenant->command_cgroup));
 	/* If the store of claims is lost, the daemon makes the claim again from this member of the JSON. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",

@@ -31,6 +31,7 @@ struct tenant_state {
 	/* the command that holds the tenant, as tenant.command_pid; 0: unknown */
 	int command_pid;
 	uint64_t command_start;
+	char *command_cgroup; /* as tenant.command_cgroup; owned */
 };
 
 /*

@@ -47,6 +47,7 @@ const struct tenant *violation_owner(const struct violation_signs *s, const char
 		const struct tenant *owner;
 		const char *how;
 	} signs[] = {
+		{ s->by_cgroup, "in the cgroup of the tenant's command" },
 		{ s->by_descent, "started by a process of the tenant" },
 		{ s->by_mount, "the tenant's socket is mounted in its file system" },
 		{ s->by_container, "in a container of the tenant" },

@@ -40,6 +40,8 @@ enum on_violation on_violation_stricter(enum on_violation a, enum on_violation b
 
 /* Signs of the tenant that an unregistered process belongs to. A sign that shows no tenant is NULL. */
 struct violation_signs {
+	/* the process is in the cgroup of the tenant's command */
+	const struct tenant *by_cgroup;
 	/* the process is, or descends from, a process of the tenant */
 	const struct tenant *by_descent;
 	/* the tenant's socket is mounted in the process's file system */

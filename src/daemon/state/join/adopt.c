@@ -181,6 +181,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	/* Publish the quotas only now: the quota of a retired (removed) tenant is what it holds, unknown before. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
+	tenant->command_cgroup = steal_pointer(&state.command_cgroup);
 	memory_wait_restore(tenant, &state.past);
 	/* use.json (use_state.h) is newer than the state file, so state.use_ns counts only if use.json lacks the tenant. */
 	if (!tenant->use.at_ns)

@@ -182,6 +182,17 @@ static int command_from_json(const json_t *root, struct tenant_state *state, str
 	return 0;
 }
 
+static int command_cgroup_from_json(const json_t *root, struct tenant_state *state,
+				    struct error *err)
+{
+	const char *path = NULL;
+	int r = json_read_string(root, "command_cgroup", &path, err);
+	if (r <= 0)
+		return r;
+	state->command_cgroup = strdup(path);
+	return state->command_cgroup ? 0 : error_set_errno(err, ENOMEM, "command_cgroup");
+}
+
 /* Reads "group". If it is absent, the tenant is time-sliced. */
 static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
 {
@@ -288,6 +299,8 @@ int tenant_state_load(struct node *node, const char *path, const char *id, struc
 		r = processes_from_json(root, &state, err);
 	if (r >= 0)
 		r = command_from_json(root, &state, err);
+	if (r >= 0)
+		r = command_cgroup_from_json(root, &state, err);
 	if (r < 0) {
 		tenant_state_free(&state);
 		return error_add(err, r, "%s", path);
@@ -298,6 +311,7 @@ int tenant_state_load(struct node *node, const char *path, const char *id, struc
 
 void tenant_state_free(struct tenant_state *state)
 {
+	free(state->command_cgroup);
 	while (state->old) {
 		struct old_process *o = state->old;
 		state->old = o->next;

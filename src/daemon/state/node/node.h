@@ -45,6 +45,7 @@ struct namespace_uses;
 struct census;
 struct claim_holders;
 struct claims;
+struct command_cgroups;
 struct gpu_records;
 struct gpu_watch;
 struct space_groups;
@@ -159,6 +160,7 @@ struct node {
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not watched */
 	struct claims *claims;   /* NULL before it is opened */
 	struct violations *violations;
+	struct command_cgroups *commands;
 	struct time_readings *time_readings;
 	struct space_groups *space;
 	struct health_watch *health; /* NULL: health is not watched */

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/api/audit/audit.h"
+#include "daemon/state/tenant.h"
+#include "daemon/tasks/commands/command_cgroups.h"
 #include "daemon/tasks/violation/signs.h"
 #include "daemon/tasks/violation/stopped_list.h"
 #include "daemon/tasks/violation/suspects.h"
@@ -20,6 +22,8 @@
 #include "daemon/util/procfs.h"
 
 #define END_LOOK_NS (500 * NSEC_PER_MSEC)
+/* A tenant's command that has had so many offenders is ended whole, because it may start ever new ones. */
+#define OFFENDERS_MOST 3
 
 static int send_signal(const struct suspect *s, int signal)
 {
@@ -125,6 +129,32 @@ static void stop(struct suspect *s)
 			       s->tenant, s->pid, s->name);
 }
 
+static void terminate_command(const struct suspect *s)
+{
+	struct tenant *t = node_find_tenant(s->violations->node, s->tenant);
+	unsigned offenders = 0;
+	for (unsigned i = 0; t && i < VIOLATION_REASONS; i++)
+		offenders += t->violations[i];
+	if (offenders < OFFENDERS_MOST || t->command_end_ns ||
+	    command_cgroups_signal(t, SIGTERM) < 0)
+		return;
+	t->command_end_ns = clock_now_ns() + VIOLATION_END_NS;
+	log_warning_of(s->log_key,
+		       "tenant '%s': all processes of its command are sent SIGTERM, because %u of them "
+		       "broke its limits",
+		       s->tenant, offenders);
+}
+
+static void kill_command(struct tenant *t)
+{
+	t->command_end_ns = 0;
+	command_cgroups_signal(t, SIGKILL);
+	log_warning_of(tenant_log_key(&t->terms),
+		       "tenant '%s': the processes of its command that did not end after SIGTERM are "
+		       "killed",
+		       t->terms.name);
+}
+
 static void terminate(struct suspect *s)
 {
 	int r = send_signal(s, SIGTERM);
@@ -140,6 +170,7 @@ static void terminate(struct suspect *s)
 	log_warning_of(s->log_key,
 		       "tenant '%s': process %d (%s) is sent SIGTERM for a violation (%s)",
 		       s->tenant, s->pid, s->name, violation_reason_name(s->reason));
+	terminate_command(s);
 }
 
 static void end(struct suspect *s)
@@ -214,7 +245,13 @@ static void act(struct suspect *s)
 void offenders_act(struct violations *v)
 {
 	struct suspect *s;
+	struct tenant *t;
 	bool ending = false;
+	TAILQ_FOREACH(t, &v->node->tenants, link) {
+		if (t->command_end_ns && clock_now_ns() >= t->command_end_ns)
+			kill_command(t);
+		ending |= t->command_end_ns != 0;
+	}
 	TAILQ_FOREACH(s, &v->list, link) {
 		if (s->is_offender)
 			act(s);

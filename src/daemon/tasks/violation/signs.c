@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "daemon/state/tenant.h"
+#include "daemon/tasks/commands/command_cgroups.h"
 #include "daemon/util/container.h"
 #include "daemon/util/procfs.h"
 
@@ -21,7 +22,24 @@
 #define MOUNT_POINT_MAX 512
 #define CGROUP_TEXT_MOST 8192
 
-/* ---- first sign: an ancestor that belongs to a tenant ---- */
+/* ---- first sign: the cgroup of a tenant's command ---- */
+
+static const struct tenant *by_cgroup(struct node *node, int pid)
+{
+	char text[CGROUP_TEXT_MOST], path[CONTAINER_PATH_MAX];
+	const struct tenant *t, *found = NULL;
+	if (procfs_read(pid, "cgroup", text, sizeof(text)) < 0 ||
+	    !container_read_path(text, "", path))
+		return NULL;
+	/* If allot run started another allot run, the inner one's cgroup is below the outer one's, and has the longer path. */
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (command_cgroups_has(t, path) &&
+		    (!found || strlen(t->command_cgroup) > strlen(found->command_cgroup)))
+			found = t;
+	return found;
+}
+
+/* ---- second sign: an ancestor that belongs to a tenant ---- */
 
 /* Returns the tenant with which process `pid` has registered, or whose command_pid is `pid`; NULL if there is none. */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
@@ -62,7 +80,7 @@ bool signs_is_untouchable(int pid)
 	return false;
 }
 
-/* ---- second sign: a tenant's directory is mounted ---- */
+/* ---- third sign: a tenant's directory is mounted ---- */
 
 /*
  * Returns true if a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and writes the mount point to
@@ -156,7 +174,7 @@ static const struct tenant *by_mount(struct node *node, int pid)
 	return found;
 }
 
-/* ---- third sign: a container in which a tenant's process has registered ---- */
+/* ---- fourth sign: a container in which a tenant's process has registered ---- */
 
 /* Sets p->cgroup, the cgroup path of the process's container ("" if it is in none), and p->is_cgroup_v2. */
 static void note_container(struct process *p)
@@ -257,7 +275,7 @@ bool signs_has_own_container(struct node *node, const struct tenant *tenant, int
 	return !several && (!found || found == tenant);
 }
 
-/* ---- fourth sign: the environment variables ---- */
+/* ---- fifth sign: the environment variables ---- */
 
 static bool is_of_user(int pid, uid_t uid)
 {
@@ -288,12 +306,10 @@ static const struct tenant *by_environment(struct node *node, int pid)
 
 struct violation_signs signs_of(struct node *node, int pid)
 {
-	struct violation_signs s = { .by_descent = by_descent(node, pid) };
-	if (!s.by_descent)
-		s.by_mount = by_mount(node, pid);
-	if (!s.by_descent && !s.by_mount)
-		s.by_container = by_container(node, pid);
-	if (!s.by_descent && !s.by_mount && !s.by_container)
-		s.by_environment = by_environment(node, pid);
+	struct violation_signs s = { .by_cgroup = by_cgroup(node, pid) };
+	if (s.by_cgroup || (s.by_descent = by_descent(node, pid)) ||
+	    (s.by_mount = by_mount(node, pid)) || (s.by_container = by_container(node, pid)))
+		return s;
+	s.by_environment = by_environment(node, pid);
 	return s;
 }

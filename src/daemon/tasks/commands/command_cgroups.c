@@ -1,0 +1,359 @@
+#include "daemon/tasks/commands/command_cgroups.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "daemon/state/node/node.h"
+#include "daemon/state/tenant.h"
+#include "daemon/tasks/commands/device_filter.h"
+#include "daemon/util/cgroups.h"
+#include "daemon/util/container.h"
+#include "daemon/util/peer.h"
+#include "daemon/util/procfs.h"
+
+#define USER_SLICE "/user.slice"
+#define CGROUP_TEXT_MOST 8192
+#define RETRY_NS (20 * NSEC_PER_MSEC)
+#define RETRIES_MOST 500
+#define NVIDIA_MAJOR 195
+
+/* The directory of an ended tenant's cgroup. It can be removed when the processes in it have been moved or have ended. */
+struct leftover {
+	SLIST_ENTRY(leftover) link;
+	unsigned tries;
+	char dir[CGROUP_DIR_MAX];
+};
+
+struct command_cgroups {
+	struct cgroups cgroups; /* v2.mount is "" if commands get no cgroups */
+	struct device_filter *filter;
+	SLIST_HEAD(, leftover) leftovers;
+	struct loop_source *timer; /* armed while there are leftovers */
+};
+
+/* ---- guard_devices ---- */
+
+static bool is_word(const char *value, const char *word)
+{
+	return !strcmp(value, word);
+}
+
+/* Calls allow() for each user in the list. `filter` NULL: only checks the names. */
+static int allow_users(const char *value, struct device_filter *filter, struct error *err)
+{
+	char list[CONFIG_PATH_MAX], *save = NULL;
+	snprintf(list, sizeof(list), "%s", value);
+	for (char *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
+		const struct passwd *user = getpwnam(name);
+		if (!user)
+			return error_set(err, EINVAL,
+					 "'%.40s': must be off, on, or names of users of this machine, "
+					 "separated by commas",
+					 name);
+		int r = filter ? device_filter_allow_user(filter, user->pw_uid) : 0;
+		if (r < 0)
+			return error_set_errno(err, -r, "can't let user %s use GPUs", name);
+	}
+	return 0;
+}
+
+int command_cgroups_check_guard(const char *value, struct error *err)
+{
+	return is_word(value, "off") || is_word(value, "on") ? 0 : allow_users(value, NULL, err);
+}
+
+static int start_guard(struct command_cgroups *c, const char *value, struct error *err)
+{
+	char dir[CGROUP_DIR_MAX];
+	int r = c->cgroups.v2.mount[0] ? cgroups_dir(&c->cgroups.v2, USER_SLICE, dir) : -EOPNOTSUPP;
+	if (is_word(value, "off")) {
+		if (r >= 0)
+			device_filter_remove_left(dir);
+		return 0;
+	}
+	if (r < 0)
+		return error_set(
+			err, -r,
+			"guard_devices = %s: it needs root, and systemd's user.slice in cgroup "
+			"version 2 (%s)",
+			value, strerror(-r));
+	r = device_filter_open(dir, &c->filter, err);
+	if (r >= 0 && !is_word(value, "on"))
+		r = allow_users(value, c->filter, err);
+	return r < 0 ? error_add(err, r, "guard_devices") : 0;
+}
+
+static void allow(struct tenant *tenant)
+{
+	struct command_cgroups *c = tenant->node->commands;
+	int r = c->filter ? device_filter_allow_cgroup(c->filter, tenant->command_cgroup_id) : 0;
+	if (r < 0)
+		log_error("tenant '%s': guard_devices keeps its processes from the GPU: %s",
+			  tenant->terms.name, strerror(-r));
+}
+
+/* ---- the cgroup of a tenant ---- */
+
+static int find_dir(const struct tenant *tenant, char ret_dir[CGROUP_DIR_MAX])
+{
+	const struct command_cgroups *c = tenant->node->commands;
+	if (!c || !tenant->command_cgroup)
+		return -EOPNOTSUPP;
+	return cgroups_dir(&c->cgroups.v2, tenant->command_cgroup, ret_dir);
+}
+
+/* Returns true if commands in this cgroup get a cgroup of their own below it. */
+static bool is_of_session(const char *path)
+{
+	return is_word(path, "/") || !strncmp(path, USER_SLICE "/", sizeof(USER_SLICE));
+}
+
+/* Finds the inode number of the tenant's directory, and lets its processes open the GPU. */
+static int note_id(struct tenant *tenant)
+{
+	char dir[CGROUP_DIR_MAX];
+	struct stat st;
+	int r = find_dir(tenant, dir);
+	if (r >= 0 && stat(dir, &st) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	tenant->command_cgroup_id = st.st_ino;
+	allow(tenant);
+	return 0;
+}
+
+static int write_pid(const char *dir, int pid)
+{
+	char file[CGROUP_DIR_MAX + 16], text[16];
+	snprintf(file, sizeof(file), "%s/cgroup.procs", dir);
+	cleanup_fd int fd = open(file, O_WRONLY | O_CLOEXEC);
+	int length = snprintf(text, sizeof(text), "%d", pid);
+	return fd < 0 || write(fd, text, (size_t)length) < 0 ? -errno : 0;
+}
+
+static int make(struct tenant *tenant, const char *parent)
+{
+	char dir[CGROUP_DIR_MAX], path[CONTAINER_PATH_MAX];
+	const char *above = is_word(parent, "/") ? "" : parent;
+	int length = snprintf(path, sizeof(path), "%s/allot-%s", above, tenant->terms.id);
+	if (length >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	int r = cgroups_dir(&tenant->node->commands->cgroups.v2, path, dir);
+	if (r == -ENOENT)
+		r = mkdir(dir, 0755) < 0 ? -errno : 0;
+	if (r < 0)
+		return r;
+	tenant->command_cgroup = strdup(path);
+	return tenant->command_cgroup ? note_id(tenant) : -ENOMEM;
+}
+
+int command_cgroups_add(struct tenant *tenant, const struct peer *command, struct error *err)
+{
+	struct command_cgroups *c = tenant->node->commands;
+	char text[CGROUP_TEXT_MOST], path[CONTAINER_PATH_MAX], dir[CGROUP_DIR_MAX];
+	if (!c || !c->cgroups.v2.mount[0])
+		return 0;
+	int r = procfs_read(command->pid, "cgroup", text, sizeof(text));
+	if (r < 0 || !container_read_path(text, "", path) || !is_of_session(path) ||
+	    command_cgroups_has(tenant, path))
+		return 0;
+	r = tenant->command_cgroup ? 0 : make(tenant, path);
+	if (r >= 0)
+		r = find_dir(tenant, dir);
+	if (r >= 0)
+		r = write_pid(dir, command->pid);
+	/* If the command ended meanwhile, its pid may have been another process's. */
+	if (r >= 0 && !peer_is_alive(command))
+		r = -ESRCH;
+	if (r >= 0)
+		return 0;
+	command_cgroups_end(tenant, NULL);
+	if (c->filter && !is_word(path, "/"))
+		return error_set(err, -r,
+				 "guard_devices lets only tenants use GPUs, and allotd can't make a "
+				 "cgroup for this command below %s: %s",
+				 path, strerror(-r));
+	log_debug("tenant '%s': no cgroup below %s: %s", tenant->terms.name, path, strerror(-r));
+	return 0;
+}
+
+bool command_cgroups_has(const struct tenant *tenant, const char *path)
+{
+	size_t length = tenant->command_cgroup ? strlen(tenant->command_cgroup) : 0;
+	return length && !strncmp(path, tenant->command_cgroup, length) &&
+	       (path[length] == '/' || !path[length]);
+}
+
+/* ---- the processes in it ---- */
+
+/* Calls handle() for each process in the cgroup itself. Returns how many there were, or -errno. */
+static int for_each(const char *dir, void (*handle)(int pid, void *data), void *data)
+{
+	char file[CGROUP_DIR_MAX + 16];
+	int pid, count = 0;
+	snprintf(file, sizeof(file), "%s/cgroup.procs", dir);
+	cleanup_file FILE *f = fopen(file, "re");
+	if (!f)
+		return -errno;
+	for (; fscanf(f, "%d", &pid) == 1; count++)
+		/* 0: a process of another pid namespace */
+		if (pid > 0)
+			handle(pid, data);
+	return count;
+}
+
+static void send_signal(int pid, void *data)
+{
+	kill(pid, *(int *)data);
+}
+
+/* Kills all at once (Linux 5.14): processes that fork meanwhile, too. */
+static bool kill_all(const char *dir)
+{
+	char file[CGROUP_DIR_MAX + 16];
+	snprintf(file, sizeof(file), "%s/cgroup.kill", dir);
+	cleanup_fd int fd = open(file, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && write(fd, "1", 1) == 1;
+}
+
+int command_cgroups_signal(const struct tenant *tenant, int signal)
+{
+	char dir[CGROUP_DIR_MAX];
+	int r = find_dir(tenant, dir);
+	if (r < 0)
+		return r;
+	if (signal == SIGKILL && kill_all(dir))
+		return 0;
+	return for_each(dir, send_signal, &signal);
+}
+
+static bool has_gpu_open(int pid)
+{
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+	cleanup_dir DIR *dir = opendir(path);
+	for (struct dirent *entry; dir && (entry = readdir(dir));) {
+		struct stat st;
+		if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISCHR(st.st_mode) &&
+		    major(st.st_rdev) == NVIDIA_MAJOR)
+			return true;
+	}
+	return false;
+}
+
+static void end_user_of_gpu(int pid, void *data)
+{
+	const struct tenant *tenant = data;
+	if (!has_gpu_open(pid) || kill(pid, SIGKILL) < 0)
+		return;
+	log_warning_of(tenant_log_key(&tenant->terms),
+		       "tenant '%s' has ended, and its process %d, which still had a GPU open, is "
+		       "killed (guard_devices)",
+		       tenant->terms.name, pid);
+}
+
+static void move(int pid, void *data)
+{
+	write_pid(data, pid);
+}
+
+/* Returns false if the directory could not be removed yet: a process in it is ending, or has just forked. */
+static bool remove_dir(const char *dir)
+{
+	char parent[CGROUP_DIR_MAX];
+	snprintf(parent, sizeof(parent), "%s", dir);
+	*strrchr(parent, '/') = '\0';
+	for_each(dir, move, parent);
+	return rmdir(dir) == 0 || errno != EBUSY;
+}
+
+static void remove_leftovers(struct command_cgroups *c, bool is_last_try)
+{
+	struct leftover *l, *next;
+	for (l = SLIST_FIRST(&c->leftovers); l; l = next) {
+		next = SLIST_NEXT(l, link);
+		bool is_done = remove_dir(l->dir);
+		if (!is_done && ++l->tries < RETRIES_MOST && !is_last_try)
+			continue;
+		if (!is_done)
+			log_debug("%s can't be removed: it has processes", l->dir);
+		SLIST_REMOVE(&c->leftovers, l, leftover, link);
+		free(l);
+	}
+	if (c->timer && SLIST_EMPTY(&c->leftovers))
+		loop_disarm(c->timer);
+}
+
+static void retry_due(void *data, uint32_t events)
+{
+	remove_leftovers(data, false);
+}
+
+void command_cgroups_end(struct tenant *tenant, const char *why)
+{
+	struct command_cgroups *c = tenant->node->commands;
+	char dir[CGROUP_DIR_MAX];
+	if (find_dir(tenant, dir) >= 0) {
+		if (c->filter) {
+			device_filter_forget_cgroup(c->filter, tenant->command_cgroup_id);
+			for_each(dir, end_user_of_gpu, tenant);
+		}
+		struct leftover *l = remove_dir(dir) ? NULL : calloc(1, sizeof(*l));
+		if (l) {
+			snprintf(l->dir, sizeof(l->dir), "%s", dir);
+			SLIST_INSERT_HEAD(&c->leftovers, l, link);
+			loop_arm(c->timer, RETRY_NS, RETRY_NS);
+		}
+	}
+	free(tenant->command_cgroup);
+	tenant->command_cgroup = NULL;
+}
+
+/* ---- start and stop ---- */
+
+int command_cgroups_start(struct node *node, struct command_cgroups **ret, struct error *err)
+{
+	struct command_cgroups *c = calloc(1, sizeof(*c));
+	struct tenant *t;
+	if (!c)
+		return error_set_errno(err, ENOMEM, "cgroups of commands");
+	if (geteuid() != 0 || cgroups_find(&c->cgroups) < 0)
+		c->cgroups = (struct cgroups){ 0 };
+	SLIST_INIT(&c->leftovers);
+	*ret = c;
+	int r = loop_add_timer(node->loop, retry_due, c, &c->timer);
+	if (r < 0)
+		return error_set_errno(err, -r, "can't make a timer");
+	r = start_guard(c, node->config.guard_devices, err);
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (r >= 0 && t->command_cgroup && note_id(t) < 0) {
+			free(t->command_cgroup);
+			t->command_cgroup = NULL;
+		}
+	return r;
+}
+
+struct command_cgroups *command_cgroups_stop(struct command_cgroups *c)
+{
+	if (!c)
+		return NULL;
+	remove_leftovers(c, true);
+	device_filter_close(c->filter);
+	loop_remove(c->timer);
+	free(c);
+	return NULL;
+}

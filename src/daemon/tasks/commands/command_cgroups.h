@@ -1,0 +1,42 @@
+/*
+ * Gives the command of each `allot run` a cgroup of its own, below the cgroup in which the user started it, so that whatever
+ * the command starts is known to be the tenant's: also orphans, and processes with a cleaned environment. With the setting
+ * guard_devices, only processes in such a cgroup may open NVIDIA's device files (device_filter.h): of all processes in
+ * systemd's user.slice, which has the sessions of users that have logged in.
+ *
+ * A command has no cgroup of its own if the daemon is not root, cgroup version 2 is not mounted, or the command does not run
+ * in a session of a user or in the root cgroup. The cgroups of services, containers and batch systems belong to other
+ * programs. Main thread only.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct command_cgroups;
+struct node;
+struct peer;
+struct tenant;
+
+/* Call when the previous daemon's tenants are known: their commands keep their cgroups. */
+int command_cgroups_start(struct node *node, struct command_cgroups **ret, struct error *err);
+/* Removes the filter of devices. The cgroups stay. NULL is allowed; returns NULL. */
+struct command_cgroups *command_cgroups_stop(struct command_cgroups *commands);
+
+/*
+ * Moves a tenant's command into the tenant's cgroup, which is made if necessary. `command` has its first thread only, and
+ * waits for the daemon's answer. Returns 0 if the command has no cgroup of its own, unless it then could not use a GPU.
+ */
+int command_cgroups_add(struct tenant *tenant, const struct peer *command, struct error *err);
+/* The tenant ends: moves processes that are left to the parent cgroup, and ends those that have a GPU open, if guarded. */
+void command_cgroups_end(struct tenant *tenant, const char *why);
+
+/* Returns true if `path`, a process's path in cgroup version 2, is the cgroup of the tenant's command or below it. */
+bool command_cgroups_has(const struct tenant *tenant, const char *path);
+/* Sends a signal to all processes in the cgroup. Returns how many there were; -EOPNOTSUPP if the tenant has no cgroup. */
+int command_cgroups_signal(const struct tenant *tenant, int signal);
+
+/* Checks a value of guard_devices: off, on, or names of users. */
+int command_cgroups_check_guard(const char *value, struct error *err);

@@ -1,0 +1,32 @@
+/*
+ * A program in the kernel that decides which processes of a cgroup may open NVIDIA's device files, by the cgroup that each
+ * process is in. Sources: bpf(2) and linux/bpf.h (BPF_PROG_TYPE_CGROUP_DEVICE, Linux 4.15; bpf_get_current_cgroup_id(), 4.18);
+ * the kernel's Documentation/admin-guide/devices.txt (major 195). A cgroup's id is the inode number of its directory.
+ *
+ * The filter stays if this process ends without device_filter_close(): whoever could open the files before still can, and
+ * nobody else. Files that are open already stay open. Root's processes may always open the files. Not thread safe.
+ */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct device_filter;
+
+/*
+ * Attaches the filter to the cgroup version 2 directory `dir` and everything below it, in place of a filter that an earlier
+ * process left there. At first only root may open the files. Needs CAP_SYS_ADMIN, or CAP_BPF and CAP_NET_ADMIN.
+ */
+int device_filter_open(const char *dir, struct device_filter **ret, struct error *err);
+/* Removes the filter. NULL is allowed; returns NULL. */
+struct device_filter *device_filter_close(struct device_filter *filter);
+/* Removes the filter that an earlier process left at `dir`, if there is one. */
+void device_filter_remove_left(const char *dir);
+
+/* Processes in exactly this cgroup, not below it, may open the files. */
+int device_filter_allow_cgroup(struct device_filter *filter, uint64_t id);
+void device_filter_forget_cgroup(struct device_filter *filter, uint64_t id);
+/* Processes of this user may open the files. */
+int device_filter_allow_user(struct device_filter *filter, uid_t uid);
