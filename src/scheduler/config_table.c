@@ -187,8 +187,6 @@ static const struct settings_row rows[] = {
 	  .help = "percent of each GPU's time for a container that does not say; 0: no guarantee" },
 	{ "require_both", SETTINGS_SWITCH, AT(needs_both), "off",
 	  .help = "on or off: pods must request both memory and cores" },
-	{ "require_estimate", SETTINGS_SWITCH, AT(needs_estimate), "off",
-	  .help = "on or off: pods must have an annotation allot.dev/duration or allot.dev/concurrency" },
 	{ "guard_environment", SETTINGS_CHOICE, AT(guard_environment), "allow", .words = guards,
 	  .help = "environment variables that bypass the limits, such as LD_PRELOAD: allow, warn, rewrite (remove them) or deny the pod" },
 	{ "guard_mounts", SETTINGS_CHOICE, AT(guard_mounts), "allow", .words = guards,

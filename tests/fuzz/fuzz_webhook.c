@@ -195,7 +195,7 @@ static void take_text(const struct webhook_terms *terms, const char *text)
 	bool is_vcuda = i >= 5;
 	json_t *pod = json_pack(
 		"{s:{s:{s:s}},s:{s:[{s:s,s:s}],s:[{s:s,s:{s:{s:s,s:s}},s:[{s:s,s:s}]}]}}",
-		"metadata", "annotations", "allot.dev/duration", text, "spec", "volumes", "name",
+		"metadata", "annotations", "allot.dev/workload", text, "spec", "volumes", "name",
 		"v", "path", text, "containers", "name", "a", "resources", "limits",
 		is_vcuda ? terms->vcuda_cores : terms->gpu, "100", names[i], text, "env", "name",
 		"CUDA_DISABLE_CONTROL", "value", text);

@@ -27,8 +27,9 @@
  * followed by the name below.
  */
 #define KUBE_WORKLOAD "workload" /* training or inference: scheduler/webhook/webhook_workload.c */
-#define KUBE_DURATION "duration" /* estimated duration, such as 2h */
-#define KUBE_CONCURRENCY "concurrency" /* number of requests served at a time */
+/* The webhook refuses these two. Nodes ignore them, since running pods may have them from an earlier version. */
+#define KUBE_DURATION "duration"
+#define KUBE_CONCURRENCY "concurrency"
 /* "use" or "guarantee": the scheduler places the pod by measured use or by guaranteed cores (opportunistic.h) */
 #define KUBE_PLACEMENT "placement"
 /*

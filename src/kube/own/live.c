@@ -124,15 +124,17 @@ static const struct {
 	const char *name;
 	/* Parses the value. NULL if the annotation matters only before the container runs (vcuda.h, annotations.h). */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
-	/* only allot writes the annotation, so error texts do not list it among the valid names */
-	bool is_ours_alone;
+	/* error texts do not list it: only allot writes the annotation, or the webhook refuses it */
+	bool is_unlisted;
 } fields[] = {
-	{ "memory", read_memory },   { "cores", read_cores },       { "cores-limit", read_limit },
-	{ "on-full", read_on_full }, { "sharing", read_sharing },   { "priority", read_priority },
-	{ "group", read_group },     { VCUDA_CARDS, NULL },         { KUBE_WORKLOAD, NULL },
-	{ KUBE_DURATION, NULL },     { KUBE_CONCURRENCY, NULL },    { KUBE_ROOM_SINCE, NULL, true },
-	{ KUBE_PLACEMENT, NULL },    { KUBE_BORROWED, NULL, true }, { KUBE_GANG, NULL },
-	{ KUBE_GANG_SIZE, NULL },
+	{ "memory", read_memory },     { "cores", read_cores },
+	{ "cores-limit", read_limit }, { "on-full", read_on_full },
+	{ "sharing", read_sharing },   { "priority", read_priority },
+	{ "group", read_group },       { VCUDA_CARDS, NULL },
+	{ KUBE_WORKLOAD, NULL },       { KUBE_PLACEMENT, NULL },
+	{ KUBE_BORROWED, NULL, true }, { KUBE_ROOM_SINCE, NULL, true },
+	{ KUBE_GANG, NULL },           { KUBE_GANG_SIZE, NULL },
+	{ KUBE_DURATION, NULL, true }, { KUBE_CONCURRENCY, NULL, true },
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
@@ -169,7 +171,7 @@ static int refuse_name(const char *name, struct error *err)
 {
 	char names[LIST_MAX_BYTES] = "";
 	for (size_t i = 0, length = 0; i < FIELD_COUNT && length < sizeof(names); i++)
-		if (!fields[i].is_ours_alone)
+		if (!fields[i].is_unlisted)
 			length += (size_t)snprintf(names + length, sizeof(names) - length, "%s%s",
 						   length ? ", " : "", fields[i].name);
 	return error_set(err, EINVAL, "%.100s: there is no such annotation: must be one of %s",

@@ -4,6 +4,9 @@
  * room without lone pods, at most one node per pod. Until the gang is placed, these nodes accept only pods
  * that outrank the gang, besides the gang's own. Lone pods that already run there are not evicted.
  *
+ * If the deadlines of running pods (activeDeadlineSeconds, which Kubernetes enforces) say by when the gang will have room, these
+ * nodes also accept lone pods that Kubernetes ends by then. So no such pod delays the gang past that time.
+ *
  * One gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS. Afterwards that gang must wait for
  * patience_ns again before it gets another. A gang that would have no room even without lone pods gets no backfill reservation.
  *
@@ -14,7 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define RESERVATION_MOST_NS (UINT64_C(3600) * 1000000000)
+#define RESERVATION_MOST_S 3600
+#define RESERVATION_MOST_NS (UINT64_C(1000000000) * RESERVATION_MOST_S)
 
 /*
  * Whether a gang has waited for patience_ns and so may get a backfill reservation. since_ns: begin of the wait; 0: the gang has

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "policy/placement/score.h"
+#include "scheduler/gang/backfill_reservation.h"
 
 /* ---- the best node for one pod ---- */
 
@@ -257,13 +258,21 @@ struct removal {
 	int32_t priority;        /* remove only pods below this priority */
 	bool with_opportunistic; /* also remove opportunistic pods, whatever their priority */
 	bool is_lone;            /* remove only pods outside gangs */
+	/* not 0: remove instead the pods that Kubernetes ends from now_s to ended_by_s (s since 1970) */
+	int64_t now_s, ended_by_s;
 	/* The removed pods, linked through `next`, which is unused while a pod is not charged to a node. */
 	struct model_pod *removed;
 };
 
 static bool may_remove(const struct removal *l, const struct model_pod *pod)
 {
-	if (!pod->is_bound || (l->is_lone && pod->member))
+	int64_t ends_s = pod->since_s + pod->lifetime_s;
+	if (!pod->is_bound)
+		return false;
+	if (l->ended_by_s)
+		return pod->since_s > 0 && pod->lifetime_s && ends_s >= l->now_s &&
+		       ends_s <= l->ended_by_s;
+	if (l->is_lone && pod->member)
 		return false;
 	return pod->priority < l->priority || (l->with_opportunistic && model_is_opportunistic(pod));
 }
@@ -331,13 +340,35 @@ bool gang_room_without(struct model *m, struct gang *gang, const struct gang_ran
 	return place_without(m, gang, asker, needed, removal, false) >= needed;
 }
 
-bool gang_room_reservation(struct model *m, struct gang *gang, const struct gang_rank *asker,
-			   size_t needed)
+/* Returns the time by which pods' deadlines make room for the gang, in s since 1970; 0: not within RESERVATION_MOST_S. */
+static int64_t find_room_by_s(struct model *m, struct gang *gang, const struct gang_rank *asker,
+			      size_t needed)
 {
+	int64_t first_s = m->wall_s, last_s = m->wall_s + RESERVATION_MOST_S;
+	struct removal removal = { .now_s = m->wall_s, .ended_by_s = last_s };
+	if (!m->wall_s || place_without(m, gang, asker, needed, removal, false) < needed)
+		return 0;
+	while (first_s < last_s) {
+		removal.ended_by_s = first_s + (last_s - first_s) / 2;
+		if (place_without(m, gang, asker, needed, removal, false) >= needed)
+			last_s = removal.ended_by_s;
+		else
+			first_s = removal.ended_by_s + 1;
+	}
+	return last_s;
+}
+
+bool gang_room_reservation(struct model *m, struct gang *gang, const struct gang_rank *asker,
+			   size_t needed, int64_t *ret_room_by_s)
+{
+	int64_t room_by_s = find_room_by_s(m, gang, asker, needed);
+	const struct removal by_deadline = { .now_s = m->wall_s, .ended_by_s = room_by_s };
 	int32_t own = asker->pod->priority;
 	const struct removal removal = { .priority = own < INT32_MAX ? own + 1 : own,
 					 .is_lone = true };
-	return place_without(m, gang, asker, needed, removal, true) >= needed;
+	*ret_room_by_s = room_by_s;
+	return place_without(m, gang, asker, needed, room_by_s ? by_deadline : removal, true) >=
+	       needed;
 }
 
 /* ---- a pod with a reservation ---- */

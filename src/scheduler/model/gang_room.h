@@ -23,11 +23,13 @@ bool gang_room_without(struct model *model, struct gang *gang, const struct gang
 		       size_t needed, int32_t priority);
 
 /*
- * Marks the nodes of a backfill reservation for the gang (backfill_reservation.h). Returns false if the gang would have no room
- * even without the pods that are in no gang and do not outrank it.
+ * Marks the nodes of a backfill reservation for the gang (backfill_reservation.h). If the deadlines of running pods say that the
+ * gang has room within RESERVATION_MOST_S, these are the nodes with room first, and *ret_room_by_s is that time (s since 1970).
+ * Otherwise it is 0. Returns false if the gang would have no room even without the pods that are in no gang and do not outrank
+ * it.
  */
 bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
-			   size_t needed);
+			   size_t needed, int64_t *ret_room_by_s);
 
 /* Whether the gang's pod `member` still fits `node`, on which it has its reservation. */
 bool gang_room_still_fits(struct model *model, const struct gang_rank *member,

@@ -32,7 +32,7 @@ void model_backfill_consider(struct model *m, struct gang_rank *asker)
 		return;
 	/* Whether or not nodes are found, the gang is considered again only after gang_patience_ns. */
 	gang->no_room_since_ns = m->now_ns;
-	if (!gang_room_reservation(m, gang, asker, gang_count_to_place(&counts)))
+	if (!gang_room_reservation(m, gang, asker, gang_count_to_place(&counts), &m->room_by_s))
 		return;
 	m->reservation = gang;
 	m->reserved_since_ns = m->now_ns;
@@ -51,13 +51,20 @@ void model_backfill_advance(struct model *m)
 	model_backfill_end(m, m->reservation);
 }
 
+/* Whether Kubernetes ends the pod before the gang has room. */
+static bool ends_in_time(const struct model *m, const struct model_pod *pod)
+{
+	return !pod->member && pod->lifetime_s && m->wall_s &&
+	       m->wall_s + pod->lifetime_s <= m->room_by_s;
+}
+
 bool model_backfill_bars(const struct model *m, const struct model_node *node,
 			 const struct model_pod *pod)
 {
 	if (!node->is_reserved || (pod && pod->member && pod->member->gang == m->reservation))
 		return false;
 	return !pod || !m->reservation->first ||
-	       pod->priority <= m->reservation->first->pod->priority;
+	       (pod->priority <= m->reservation->first->pod->priority && !ends_in_time(m, pod));
 }
 
 const char *model_backfill_name(const struct model *m)

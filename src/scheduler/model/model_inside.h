@@ -87,6 +87,8 @@ struct model_pod {
 	struct gang_rank *member;           /* NULL if in no gang */
 	int32_t priority;
 	int64_t since_s; /* time of placement, in s since 1970, from an annotation; 0: unknown */
+	/* how long Kubernetes lets the pod run: activeDeadlineSeconds and the grace period; 0: no limit */
+	int64_t lifetime_s;
 	/* until when the pod counts as leaving, after its eviction was requested */
 	uint64_t leaving_until_ns;
 	uint64_t spared_until_ns; /* until when the pod is spared, after its eviction was refused */
@@ -123,6 +125,8 @@ struct model {
 	/* the gang with the backfill reservation (backfill_reservation.h); NULL if none */
 	struct gang *reservation;
 	uint64_t reserved_since_ns;
+	/* when that gang has room at the latest, by running pods' deadlines, in s since 1970; 0: unknown */
+	int64_t room_by_s;
 	struct model_room *room; /* owned; NULL before the first request */
 };
 

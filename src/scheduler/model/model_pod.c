@@ -315,6 +315,16 @@ static void count_request(struct model *m, const struct kube_pod *from,
 
 /* ---- pods ---- */
 
+/* 0 if the pod has no deadline. */
+static int64_t read_lifetime_s(const json_t *spec)
+{
+	int64_t deadline_s = json_integer_value(json_object_get(spec, "activeDeadlineSeconds"));
+	int64_t grace_s = json_integer_value(json_object_get(spec, "terminationGracePeriodSeconds"));
+	bool is_usable = deadline_s > 0 && deadline_s <= INT32_MAX && grace_s >= 0 &&
+			 grace_s <= INT32_MAX;
+	return is_usable ? deadline_s + grace_s : 0;
+}
+
 static int set_pod_state(struct model *m, const struct kube_pod *from, struct model_pod *pod,
 			 struct request *request, const struct error *request_error,
 			 bool is_annotated, struct error *err)
@@ -322,6 +332,7 @@ static int set_pod_state(struct model *m, const struct kube_pod *from, struct mo
 	bool is_bound = *from->node;
 	const json_t *spec = json_object_get(from->object, "spec");
 	pod->priority = (int32_t)json_integer_value(json_object_get(spec, "priority"));
+	pod->lifetime_s = read_lifetime_s(spec);
 	pod->is_terminating = from->is_terminating;
 	if (pod_bind_time(from, &pod->since_s, NULL) < 0)
 		pod->since_s = 0;

@@ -22,7 +22,6 @@ struct webhook_terms config_webhook_terms(const struct config *c)
 		.default_memory_bytes = c->default_memory_bytes,
 		.runtime_class = c->runtime_class,
 		.needs_both = c->needs_both,
-		.needs_estimate = c->needs_estimate,
 		.environment = c->guard_environment,
 		.mounts = c->guard_mounts,
 		.privileged = c->guard_privileged,

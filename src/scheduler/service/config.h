@@ -39,7 +39,7 @@ struct config {
 	uint64_t opportunistic_patience_ns;
 	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
-	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;
+	bool is_forced, needs_both, guards_others, has_opt_out;
 	bool makes_claims;
 	char device_class[SETTINGS_TEXT_MAX];
 	char gpu[SETTINGS_TEXT_MAX], memory[SETTINGS_TEXT_MAX], memory_pct[SETTINGS_TEXT_MAX],

@@ -46,7 +46,6 @@ struct webhook_terms {
 	uint64_t default_memory_bytes;
 	const char *runtime_class; /* runtime class for GPU pods without one; or "none" */
 	bool needs_both;           /* containers must request both memory and compute */
-	bool needs_estimate;       /* pods must estimate their duration or concurrency */
 	enum webhook_guard environment, mounts, privileged;
 	const char *host_paths; /* list of host paths that the guard `mounts` permits */
 	bool guards_others;     /* the guards also apply to pods without GPU requests */

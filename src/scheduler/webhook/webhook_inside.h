@@ -81,7 +81,7 @@ int webhook_complete_requests(struct webhook_work *w);
  */
 int webhook_guard(struct webhook_work *w, bool is_ours);
 int webhook_guard_mounts(struct webhook_work *w);
-/* Applies the annotations allot.dev/workload, allot.dev/duration and allot.dev/concurrency. */
+/* Applies the annotation allot.dev/workload; refuses allot.dev/duration and allot.dev/concurrency. */
 int webhook_apply_workload(struct webhook_work *w);
 
 /*

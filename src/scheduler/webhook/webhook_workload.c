@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/parse.h"
 #include "kube/hami/annotations.h"
 #include "kube/util/object.h"
 #include "scheduler/request/request_annotations.h"
@@ -9,7 +8,6 @@
 #include "scheduler/webhook/webhook_inside.h"
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
-#define CONCURRENCY_MAX 1000000
 
 /*
  * Default placement by kind of workload. Training gets cards near each other, on one NUMA node if possible. Inference gets few
@@ -51,37 +49,24 @@ static int apply_presets(struct webhook_work *w)
 				    workload);
 }
 
-/*
- * Checks the pod's annotations of its duration and its concurrency (requests at a time). Returns -ENODATA if the pod has
- * neither annotation, and no activeDeadlineSeconds, which also counts as an estimate.
- */
-static int read_estimate(struct webhook_work *w)
+/* Refuses estimates that nothing enforces: docs/decisions/stated-durations.md says why. */
+static int refuse_estimates(struct webhook_work *w)
 {
-	const char *duration = webhook_meta(w, "annotations", OWN(KUBE_DURATION));
-	const char *concurrency = webhook_meta(w, "annotations", OWN(KUBE_CONCURRENCY));
-	const json_t *spec = json_object_get(w->pod, "spec");
-	uint64_t ns;
-	int64_t count;
-	int r = duration ? parse_duration(duration, &ns, w->err) : 0;
-	if (r < 0)
-		return error_add(w->err, -EINVAL, OWN(KUBE_DURATION));
-	r = concurrency ? parse_int(concurrency, 1, CONCURRENCY_MAX, &count, w->err) : 0;
-	if (r < 0)
-		return error_add(w->err, -EINVAL, OWN(KUBE_CONCURRENCY));
-	return duration || concurrency ||
-			       json_is_integer(json_object_get(spec, "activeDeadlineSeconds"))
-		       ? 0
-		       : -ENODATA;
+	if (webhook_meta(w, "annotations", OWN(KUBE_DURATION)))
+		return error_set(
+			w->err, EINVAL,
+			OWN(KUBE_DURATION) ": is not used, because nothing enforces it: set "
+					   "activeDeadlineSeconds in the pod's spec instead");
+	if (webhook_meta(w, "annotations", OWN(KUBE_CONCURRENCY)))
+		return error_set(
+			w->err, EINVAL,
+			OWN(KUBE_CONCURRENCY) ": is not used: request the GPU memory and time that "
+					      "the pod needs for its requests");
+	return 0;
 }
 
 int webhook_apply_workload(struct webhook_work *w)
 {
-	int r = read_estimate(w);
-	if (r == -ENODATA && w->terms->needs_estimate)
-		return error_set(
-			w->err, EACCES,
-			"this pod must state how long it runs, or how many requests it serves at a time: "
-			"set annotation " OWN(KUBE_DURATION) ", for example 2h, or " OWN(
-				KUBE_CONCURRENCY) ", for example 8");
-	return r < 0 && r != -ENODATA ? r : apply_presets(w);
+	int r = refuse_estimates(w);
+	return r < 0 ? r : apply_presets(w);
 }

@@ -113,7 +113,7 @@ static void test_wrong(void **state)
 		{ "\"allot.dev/sharing\":\"turns\"", "'turns': must be time or space" },
 		{ "\"allot.dev/sharing\":\"auto\"", "'auto': was removed; must be time or space" },
 		{ "\"allot.dev/memroy\":\"8GiB\"",
-		  "allot.dev/memroy: there is no such annotation: must be one of memory, cores, cores-limit, on-full, sharing, priority, group, cards, workload, duration, concurrency, placement, gang, gang-size" },
+		  "allot.dev/memroy: there is no such annotation: must be one of memory, cores, cores-limit, on-full, sharing, priority, group, cards, workload, placement, gang, gang-size" },
 		{ "\"nobody.allot.dev/memory\":\"8GiB\"", "has no container 'nobody'" },
 		{ "\"allot.dev/cores\":\"1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1\"", "at most 16 values" },
 		{ "\"allot.dev/cores\":\"1\\n2\"", "allot.dev/cores: '1" },

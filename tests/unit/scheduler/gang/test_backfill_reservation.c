@@ -314,6 +314,166 @@ static void test_who_is_elsewhere_counts_as_there(void **state)
 	end(&s);
 }
 
+#define WALL_S \
+	INT64_C(1700000000) /* seconds since 1970 at the begin of the scenes with deadlines */
+
+/* A pod on that node and its card 0, that came `ago_s` before WALL_S and has this deadline. */
+static void add_running(struct scene *s, const char *node, int64_t ago_s, int deadline_s)
+{
+	char name[8], shares[32], since[32];
+	snprintf(name, sizeof(name), "r%s", node);
+	snprintf(shares, sizeof(shares), "%s-0,NVIDIA,1000,100:;", node);
+	snprintf(since, sizeof(since), "%lld", (long long)(WALL_S - ago_s));
+	json_t *pod = pod_object(name, GPU);
+	allocate(pod, node, shares, "success", true);
+	annotate(pod, KUBE_POD_BIND_TIME, since);
+	if (deadline_s)
+		json_object_set_new(json_object_get(pod, "spec"), "activeDeadlineSeconds",
+				    json_integer(deadline_s));
+	give_pod(s->m, pod);
+}
+
+/* Waits until the gang has its backfill reservation. WALL_S is then. */
+static void wait_for_reservation(struct scene *s)
+{
+	char node[8];
+	add_gang(s);
+	ask(s, s->gang[0], node, NULL);
+	s->now_ns += PATIENCE;
+	model_advance(s->m, s->now_ns);
+	model_set_wall(s->m, WALL_S);
+	ask(s, s->gang[0], node, NULL);
+	assert_string_equal(node, "");
+}
+
+/* Whether a new lone pod with this deadline and grace period has room. */
+static bool has_room(struct scene *s, int deadline_s, int grace_s)
+{
+	static unsigned count;
+	char name[16], node[8];
+	snprintf(name, sizeof(name), "d%u", count++);
+	json_t *pod = pod_object(name, GPU), *spec = json_object_get(pod, "spec");
+	if (deadline_s)
+		json_object_set_new(spec, "activeDeadlineSeconds", json_integer(deadline_s));
+	json_object_set_new(spec, "terminationGracePeriodSeconds", json_integer(grace_s));
+	give_pod(s->m, json_incref(pod));
+	ask(s, pod, node, NULL);
+	model_remove_pod(s->m, pod);
+	json_decref(pod);
+	return *node;
+}
+
+/* The gang needs all four nodes: it has room when the last of the pods there ends, in 1700 s. */
+static void test_pods_that_end_in_time_pass(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	add_running(&s, "a", 100, 400);
+	add_running(&s, "b", 300, 2000);
+	wait_for_reservation(&s);
+	assert_true(has_room(&s, 1700, 0));
+	assert_true(has_room(&s, 1670, 30));
+	assert_false(has_room(&s, 1671, 30));
+	assert_false(has_room(&s, 0, 0));
+	/* Later, there is less time. */
+	model_set_wall(s.m, WALL_S + 1000);
+	assert_true(has_room(&s, 700, 0));
+	assert_false(has_room(&s, 701, 0));
+	end(&s);
+}
+
+/* Not every pod in the way has a deadline, or one is past its deadline: when the gang has room is unknown. */
+static void test_no_pod_passes_at_an_unknown_time(void **state)
+{
+	const struct {
+		int ago_s, deadline_s;
+	} late[] = { { 100, 0 }, { 100, 50 }, { 100, 100 + RESERVATION_MOST_S + 1 } };
+	for (size_t i = 0; i < sizeof(late) / sizeof(late[0]); i++) {
+		struct scene s = begin(PATIENCE);
+		add_running(&s, "a", 100, 400);
+		add_running(&s, "b", late[i].ago_s, late[i].deadline_s);
+		wait_for_reservation(&s);
+		assert_false(has_room(&s, 1, 0));
+		end(&s);
+	}
+}
+
+/* Of five nodes the gang needs four. Those that have room first are reserved, and the fifth is free for all. */
+static void test_the_nodes_with_room_first_are_reserved(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	char node[8];
+	add_running(&s, "a", 0, 3000);
+	add_running(&s, "b", 0, 60);
+	give_node(s.m, node_object("e", 2, 1000, 100));
+	add_gang(&s);
+	for (unsigned i = 0; i < 2; i++) {
+		json_t *args = filter_args(json_incref(s.gang[0]), "a,b,c,d,e");
+		json_decref(verbs_filter(s.m, args));
+		json_decref(args);
+		s.now_ns += PATIENCE;
+		model_advance(s.m, s.now_ns);
+		model_set_wall(s.m, WALL_S);
+	}
+	json_t *lone = pod_object("lone", GPU);
+	give_pod(s.m, json_incref(lone));
+	ask(&s, lone, node, NULL);
+	assert_string_equal(node, "a");
+	json_decref(lone);
+	end(&s);
+}
+
+/*
+ * Four pods of 10 minutes each are on the nodes, and lone pods of 1 to 20 minutes come. Those that may pass keep nodes in use,
+ * and the gang waits no longer than without them.
+ */
+static void test_passing_pods_do_not_delay_the_gang(void **state)
+{
+	struct scene s = begin(PATIENCE);
+	unsigned passed = 0;
+	for (unsigned i = 0; i < NODE_COUNT; i++)
+		add_running(&s, (const char[]){ (char)('a' + i), 0 }, 0, 600);
+	wait_for_reservation(&s);
+	struct {
+		json_t *pod;
+		int64_t ends_s;
+	} lone[NODE_COUNT] = { 0 };
+	for (int64_t at_s = 0; at_s <= 600; at_s += 10) {
+		s.now_ns += 10 * SECOND;
+		model_advance(s.m, s.now_ns);
+		model_set_wall(s.m, WALL_S + at_s);
+		for (unsigned i = 0; i < NODE_COUNT; i++) {
+			if (lone[i].pod && lone[i].ends_s <= at_s) {
+				model_remove_pod(s.m, lone[i].pod);
+				json_decref(lone[i].pod);
+				lone[i].pod = NULL;
+			}
+			int deadline_s = (int)(60 + below(1140));
+			if (lone[i].pod || !has_room(&s, deadline_s, 0))
+				continue;
+			char name[16], shares[32], node[2] = { (char)('a' + i), 0 };
+			snprintf(name, sizeof(name), "p%u", passed++);
+			snprintf(shares, sizeof(shares), "%s-1,NVIDIA,1000,100:;", node);
+			lone[i].pod = pod_object(name, GPU);
+			lone[i].ends_s = at_s + deadline_s;
+			allocate(lone[i].pod, node, shares, "success", true);
+			give_pod(s.m, json_incref(lone[i].pod));
+		}
+	}
+	assert_true(passed > NODE_COUNT);
+	for (unsigned i = 0; i < NODE_COUNT; i++) {
+		char name[8];
+		snprintf(name, sizeof(name), "r%c", 'a' + i);
+		json_t *gone = pod_object(name, GPU);
+		model_remove_pod(s.m, gone);
+		json_decref(gone);
+		assert_null(lone[i].pod);
+	}
+	char node[8];
+	ask(&s, s.gang[0], node, NULL);
+	assert_string_not_equal(node, "");
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -324,6 +484,10 @@ int main(void)
 		cmocka_unit_test(test_lone_pods_do_not_wait_for_ever),
 		cmocka_unit_test(test_what_never_fits_has_no_reservation),
 		cmocka_unit_test(test_who_is_elsewhere_counts_as_there),
+		cmocka_unit_test(test_pods_that_end_in_time_pass),
+		cmocka_unit_test(test_no_pod_passes_at_an_unknown_time),
+		cmocka_unit_test(test_the_nodes_with_room_first_are_reserved),
+		cmocka_unit_test(test_passing_pods_do_not_delay_the_gang),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

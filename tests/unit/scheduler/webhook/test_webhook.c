@@ -362,7 +362,7 @@ static void test_who_is_let_alone(void **state)
 	json_decref(response);
 }
 
-static void test_a_missing_estimate_is_refused(void **state)
+static void test_both_amounts_are_required(void **state)
 {
 	struct webhook_terms terms = default_terms;
 	terms.needs_both = true;
@@ -375,22 +375,18 @@ static void test_a_missing_estimate_is_refused(void **state)
 	assert_patch(&terms,
 		     POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'5','nvidia.com/gpucores':'5'"),
 		     "[" OURS "]", NULL);
-	terms.needs_both = false;
-	terms.needs_estimate = true;
-	assert_denied(&terms, POD("'nvidia.com/gpu':'1'"), 403,
-		      "allot.dev/duration, for example 2h");
-	assert_patch(&terms, NAMED("volcano"), "[]", NULL);
+}
+
+static void test_estimates_are_refused(void **state)
+{
 #define NOTED(metadata, spec) \
 	"{'metadata':{'annotations':{" metadata "}},'spec':{" spec \
 	"'containers':[{'name':'a','resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}"
-	assert_patch(&terms, NOTED("'allot.dev/duration':'2h'", ""), "[" OURS "]", NULL);
-	assert_patch(&terms, NOTED("'allot.dev/concurrency':'8'", ""), "[" OURS "]", NULL);
-	assert_patch(&terms, NOTED("", "'activeDeadlineSeconds':60,"), "[" OURS "]", NULL);
-	assert_denied(&terms, NOTED("'allot.dev/duration':'soon'", ""), 422,
-		      "allot.dev/duration: 'soon'");
-	/* Also where none is needed. */
-	assert_denied(&default_terms, NOTED("'allot.dev/concurrency':'0'", ""), 422,
-		      "allot.dev/concurrency: '0'");
+	assert_denied(&default_terms, NOTED("'allot.dev/duration':'2h'", ""), 422,
+		      "set activeDeadlineSeconds");
+	assert_denied(&default_terms, NOTED("'allot.dev/concurrency':'8'", ""), 422,
+		      "allot.dev/concurrency: is not used");
+	assert_patch(&default_terms, NOTED("", "'activeDeadlineSeconds':60,"), "[" OURS "]", NULL);
 }
 
 static void test_workloads(void **state)
@@ -550,7 +546,8 @@ int main(void)
 		cmocka_unit_test(test_schedulers),
 		cmocka_unit_test(test_what_hami_denies),
 		cmocka_unit_test(test_who_is_let_alone),
-		cmocka_unit_test(test_a_missing_estimate_is_refused),
+		cmocka_unit_test(test_both_amounts_are_required),
+		cmocka_unit_test(test_estimates_are_refused),
 		cmocka_unit_test(test_workloads),
 		cmocka_unit_test(test_quotas),
 		cmocka_unit_test(test_what_is_no_review),
