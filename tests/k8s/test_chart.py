@@ -136,6 +136,8 @@ def test_api_server_accepts_the_objects(helm, cluster, namespace, values):
         if one["kind"] in FOREIGN:
             assert one["apiVersion"] == FOREIGN[one["kind"]]
             continue
+        if one["kind"] == "Pod":
+            one["spec"].pop("runtimeClassName", None)   # a dry run makes no RuntimeClass
         # The server checks all fields. An object that already exists belongs to another test.
         try:
             cluster.request("POST", path_of(one), one, query="?fieldValidation=Strict&dryRun=All")
@@ -228,6 +230,50 @@ def test_helm_test_pod_uses_the_configured_gpus(helm):
     assert pod["spec"]["containers"][0]["command"][0] == "/usr/local/bin/allot-load"
     request, = template["spec"]["spec"]["devices"]["requests"]
     assert request["exactly"]["capacity"]["requests"] == {"memory": "1Gi", "cores": 10}
+
+
+@pytest.mark.parametrize("values, wanted", [
+    ([], {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 4096, "nvidia.com/gpucores": 10}),
+    (["scheduler.settings.gpu_resource=example.com/gpu"],
+     {"example.com/gpu": 1, "nvidia.com/gpumem": 4096, "nvidia.com/gpucores": 10}),
+    (["vocabulary=gpu-manager"], {"tencent.com/vcuda-core": 10, "tencent.com/vcuda-memory": 16}),
+    (["vocabulary=slices", "scheduler.enabled=false"], {"nvidia.com/gpu": 1}),
+    (["dra.enabled=true", "daemon.devicePlugin=false", "scheduler.enabled=false"], None),
+], ids=["hami", "other-name", "gpu-manager", "slices", "claims"])
+def test_a_real_gpu_is_asked_for_in_the_vocabulary(helm, values, wanted):
+    made = helm.render(["test.gpu=real", "daemon.runtimeClassName=nvidia", *values])
+    spec = of_kind(made, "Pod")["spec"]
+    assert spec["runtimeClassName"] == "nvidia" and "schedulerName" not in spec
+    assert spec["containers"][0]["command"][0] == "/usr/local/bin/allot-load"
+    assert spec["containers"][0]["resources"].get("limits") == wanted
+    if not wanted:
+        request, = of_kind(made, "ResourceClaimTemplate")["spec"]["spec"]["devices"]["requests"]
+        assert request["exactly"]["capacity"]["requests"] == {"memory": "4Gi", "cores": "10"}
+
+
+def test_a_simulated_gpu_can_be_chosen(helm):
+    """Also beside limits, and then without the runtime of the nodes' GPUs."""
+    spec = of_kind(helm.render(["test.gpu=simulated", "test.limits.nvidia\\.com/gpu=1", "daemon.runtimeClassName=nvidia"]),
+                   "Pod")["spec"]
+    assert "--sim" in spec["containers"][0]["command"] and "runtimeClassName" not in spec
+
+
+def test_without_the_webhook_the_test_names_its_scheduler(helm):
+    assert of_kind(helm.render(["test.gpu=real", "webhook.enabled=false"]), "Pod")["spec"]["schedulerName"] == "allot-scheduler"
+
+
+def test_the_test_uses_a_gpu_if_a_node_is_labelled(helm, cluster):
+    def planned(*values):
+        text = helm.check("install", "--dry-run=server", "planned", CHART, "--namespace", "default", "--kubeconfig",
+                          administrator(cluster), *sets(["daemon.nodeSelector.allot\\.dev/node=planned", *values]))
+        return "--sim" in text, "uses a simulated GPU" in text
+
+    cluster.request("POST", "/api/v1/nodes", {"metadata": {"name": "unlabelled"}})
+    assert planned() == (True, True)
+    cluster.request("POST", "/api/v1/nodes", {"metadata": {"name": "labelled", "labels": {"allot.dev/node": "planned"}}})
+    assert planned() == (False, False)
+    assert planned("test.gpu=simulated") == (True, True)
+    assert planned("daemon.enabled=false")[0]
 
 
 def test_notes_show_the_extender_of_another_kube_scheduler(helm, cluster):

@@ -1,4 +1,4 @@
-"""`helm test` of the chart with a ResourceClaim: a real API server, scheduler, claim controller and kubelet, the image that
+"""`helm test` of the chart on a node's GPU, by a ResourceClaim: a real API server, scheduler, claim controller and kubelet, the image that
 deploy/image/build makes, and an allotd that the test starts as the driver."""
 
 import os
@@ -16,8 +16,9 @@ from test_helm_test import PLUGIN, REPOSITORY, TAG, image  # noqa: F401
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
 
 SPACE, RELEASE = "tested", "gpu"
+POD = f"{RELEASE}-allot-test"
 VALUES = [f"image.repository={REPOSITORY}", "image.pullPolicy=Never", "dra.enabled=true", "daemon.devicePlugin=false",
-          "scheduler.enabled=false", "test.claim.memory=3Gi", "test.claim.cores=10"]
+          "scheduler.enabled=false"]
 
 
 @pytest.fixture
@@ -30,7 +31,9 @@ def node(kubelet, cluster, image, tmp_path):  # noqa: F811
     # The chart makes its own.
     cluster.request("DELETE", f"{dra.API}/deviceclasses/{dra.DRIVER}")
     # Who makes a node taints it; the controller that would take that away is not there.
-    cluster.request("PATCH", f"/api/v1/nodes/{kubelet.node}", {"spec": {"taints": None}}, kind="application/merge-patch+json")
+    cluster.request("PATCH", f"/api/v1/nodes/{kubelet.node}",
+                    {"spec": {"taints": None}, "metadata": {"labels": {"allot.dev/node": "true"}}},
+                    kind="application/merge-patch+json")
     node = ClaimNode(kubelet, cluster, tmp_path)
     try:
         node.start()
@@ -41,17 +44,24 @@ def node(kubelet, cluster, image, tmp_path):  # noqa: F811
         node.close()
 
 
-def test_it_computes_under_its_claim(node, kubelet, cluster, build_programs, tmp_path):  # noqa: F811
-    helm = Helm(build_programs("helm", "kustomize") / "helm", tmp_path)
-    into = ["--namespace", SPACE, "--kubeconfig", cluster.kubeconfig("helm.conf", user=f"token: {ADMIN_TOKEN}")]
-    sets = [part for value in VALUES for part in ("--set", value)]
+def run_test(helm, node, into, *values):
+    """Installs or upgrades the release and runs its test, which must succeed. Returns the log of the test's container."""
+    sets = [part for value in (*VALUES, *values) for part in ("--set", value)]
     helm.check("upgrade", "--install", RELEASE, CHART, "--create-namespace", *sets, "--set-string", f"image.tag={TAG}", *into)
-    name = f"{RELEASE}-allot-test"
     done = helm.run("test", RELEASE, "--timeout", "120s", *into)
-    log = kubelet.engine.call("sh", "-c", f"cat /var/log/pods/{SPACE}_{name}_*/load/*.log").stdout
-    events = [event["message"] for event in cluster.events(SPACE)]
+    log = node.kubelet.engine.call("sh", "-c", f"cat /var/log/pods/{SPACE}_{POD}_*/load/*.log").stdout
+    events = [event["message"] for event in node.cluster.events(SPACE)]
     assert done.returncode == 0 and "Phase:          Succeeded" in done.stdout, f"{done}\n{log}\n{events}"
-    assert f"total {3 << 30}" in log, log
-    assert f"{SPACE}.{name}" in node.daemon.log
-    wait_until(lambda: not node.tenants(), 60, "the end of its claim")
+    return log
+
+
+def test_it_computes_under_its_claim(node, build_programs, tmp_path):
+    helm = Helm(build_programs("helm", "kustomize") / "helm", tmp_path)
+    into = ["--namespace", SPACE, "--kubeconfig", node.cluster.kubeconfig("helm.conf", user=f"token: {ADMIN_TOKEN}")]
+    # By default it uses a GPU, because the node is labelled.
+    for values, memory in ([], 4 << 30), (["test.claim.memory=3Gi", "test.claim.cores=10"], 3 << 30):
+        log = run_test(helm, node, into, *values)
+        assert f"total {memory}" in log, log
+        assert f"{SPACE}.{POD}" in node.daemon.log
+        wait_until(lambda: not node.tenants(), 60, "the end of its claim")
     helm.check("uninstall", RELEASE, "--no-hooks", *into)

@@ -52,6 +52,41 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{ $image.repository }}:{{ default $version $image.tag }}
 {{- end }}
 
+{{/* What the pod of "helm test" asks for, as JSON: {"claim": ...}, {"limits": ...}, or {} for a simulated GPU. */}}
+{{- define "allot.testRequest" -}}
+{{- $test := .Values.test }}
+{{- $gpu := default "auto" $test.gpu }}
+{{- $settings := .Values.daemon.settings }}
+{{- $isReal := or (eq $gpu "real") (not (empty $test.limits)) (not (empty $test.claim)) }}
+{{- if and (not $isReal) (eq $gpu "auto") .Values.daemon.enabled }}
+{{- range (lookup "v1" "Node" "" "").items }}
+{{- $labels := default dict .metadata.labels }}
+{{- $isSelected := true }}
+{{- range $key, $value := $.Values.daemon.nodeSelector }}
+{{- if ne (get $labels $key) $value }}{{ $isSelected = false }}{{ end }}
+{{- end }}
+{{- $isReal = or $isReal $isSelected }}
+{{- end }}
+{{- end }}
+{{- $request := dict }}
+{{- if or (eq $gpu "simulated") (not $isReal) }}
+{{- else if $test.claim }}
+{{- $request = dict "claim" $test.claim }}
+{{- else if $test.limits }}
+{{- $request = dict "limits" $test.limits }}
+{{- else if not (or .Values.daemon.devicePlugin .Values.dra.convert) }}
+{{- $request = dict "claim" (dict "memory" "4Gi" "cores" "10") }}
+{{- else if eq .Values.vocabulary "gpu-manager" }}
+{{- $request = dict "limits" (dict (default "tencent.com/vcuda-core" $settings.kube_core_resource) 10 (default "tencent.com/vcuda-memory" $settings.kube_memory_resource) 16) }}
+{{- else if eq .Values.vocabulary "slices" }}
+{{- $request = dict "limits" (dict (default "nvidia.com/gpu" $settings.kube_resource) 1) }}
+{{- else }}
+{{- $names := .Values.scheduler.settings }}
+{{- $request = dict "limits" (dict (default "nvidia.com/gpu" $names.gpu_resource) 1 (default "nvidia.com/gpumem" $names.memory_resource) 4096 (default "nvidia.com/gpucores" $names.cores_resource) 10) }}
+{{- end }}
+{{- toJson $request }}
+{{- end }}
+
 {{/* The DNS names in the scheduler's certificate. */}}
 {{- define "allot.hosts" -}}
 {{- $name := include "allot.scheduler" . -}}
