@@ -221,6 +221,21 @@ BAD_CONFIGS = [
 ]
 
 
+def test_the_form_of_gpu_manager(machine, root, tmp_path):
+    """gpu-manager's file has two volumes with modes and places, a program of its own, and its own library."""
+    root.driver()
+    root.make_library(f"libGLX_nvidia.so.{VERSION}", "libGLX_nvidia.so.0")
+    config = tmp_path / "volume.conf"
+    parts = {"binaries": ["nvidia-smi", "gpu-client"],
+             "libraries": ["libcuda.so", "libcuda-control.so", "libnvidia-ml.so", "libGLX_nvidia.so"]}
+    config.write_text(json.dumps({"volume": [
+        {"name": name, "base": "/etc/gpu-manager/vdriver", "mode": "ro", "components": parts} for name in ("nvidia", "origin")]}))
+    mirror(machine, "--root", root.path, "--config", config, tmp_path / "driver")
+    names = tree(tmp_path / "driver")
+    assert {"bin/nvidia-smi", "lib64/libGLX_nvidia.so.0", "lib64/libcuda.so.1"} <= set(names)
+    assert not [name for name in names if "control" in name or "client" in name]
+
+
 @pytest.mark.parametrize("text, part", BAD_CONFIGS)
 def test_a_bad_configuration(machine, root, tmp_path, text, part):
     root.driver()

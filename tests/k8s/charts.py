@@ -47,7 +47,7 @@ VALUES = {
                    "daemon.kubeletDir=/var/lib/k0s/kubelet", "image.digest=sha256:" + "a" * 64,
                    "image.pullSecrets[0].name=pull", "scheduler.podLabels.team=gpu", "daemon.podAnnotations.a=b",
                    "test.limits.nvidia\\.com/gpu=1", "daemon.maxUnavailable=10%", "scheduler.resources.limits.cpu=2",
-                   "daemon.settings.swap_arena=64GiB", "scheduler.affinity.nodeAffinity=null",
+                   "daemon.volumeConfig=names", "daemon.settings.swap_arena=64GiB", "scheduler.affinity.nodeAffinity=null",
                    "scheduler.auditVolume.hostPath.path=/var/log/allot"],
 }
 

@@ -72,6 +72,7 @@ def test_lint(helm, values):
     ("scheduler.page.enabled=true", "scheduler.page.tokenSecret: is empty"),
     ("daemon.devicePlugin=false", "daemon.devicePlugin and dra.enabled: are both false"),
     ("test.claim.memory=1Gi", "test.claim: needs dra.enabled"),
+    ("daemon.volumeConfig=x,daemon.settings.container_driver=/x", "daemon.volumeConfig: sets container_driver itself"),
     ("dra.convert=true", "dra.convert: needs dra.enabled"),
     ("dra.enabled=true,dra.extendedResourceName=nvidia.com/gpu", "is also the device plugin's resource"),
     ("dra.convert=true,dra.enabled=true", "set scheduler.kubeScheduler.enabled to false"),
@@ -150,7 +151,7 @@ def test_programs_accept_their_settings(helm, tmp_path, values):
     found = {file: text for one in helm.render(values) if one["kind"] == "ConfigMap"
              for file, text in one["data"].items()}
     for file, text in found.items():
-        if file.endswith(".conf"):
+        if re.fullmatch(r"allot.*\.conf", file):
             check_settings(file.removesuffix(".conf"), text, tmp_path)
     assert {"allotd.conf", "allot-scheduler.conf"} & set(found)
 
@@ -162,6 +163,25 @@ def test_settings_are_passed_through(helm):
     assert of_kind(made, "ConfigMap", "allotd")["data"]["allotd.conf"].splitlines() == [
         "elastic = on", "gang = off", "kube_api = in-cluster", "kube_memory_scaling = 1.5",
         "kube_plugin = on", "kube_split_count = 1000000", "kube_vocabulary = hami", "quantum = 30ms"]
+
+
+def test_volume_config_of_gpu_manager_is_mirrored(helm, tmp_path):
+    config = tmp_path / "volume.conf"
+    config.write_text(json.dumps({"volume": [{"name": "nvidia", "mode": "ro", "base": "/etc/gpu-manager/vdriver",
+                                              "components": {"libraries": ["libGLX_nvidia.so"]}}]}, indent=2) + "\n")
+    made = helm.render([], "--set-file", f"daemon.volumeConfig={config}")
+    files = of_kind(made, "ConfigMap", "allotd")["data"]
+    assert files["volume.conf"].strip() == config.read_text().strip()
+    folder, = re.findall(r"^container_driver = (/var/lib/allot/driver-\w{12})$", files["allotd.conf"], re.M)
+    pod = of_kind(made, "DaemonSet")["spec"]["template"]
+    first, = pod["spec"]["initContainers"]
+    assert first["command"] == ["allot", "mirror", "--config", "/etc/allot/volume.conf", folder]
+    # Running containers keep the folder of the image before.
+    assert folder not in of_kind(helm.render(["image.tag=next"], "--set-file", f"daemon.volumeConfig={config}"),
+                                 "ConfigMap", "allotd")["data"]["allotd.conf"]
+    usual = of_kind(helm.render(), "DaemonSet")["spec"]["template"]
+    assert "initContainers" not in usual["spec"]
+    assert usual["metadata"]["annotations"]["allot.dev/settings"] != pod["metadata"]["annotations"]["allot.dev/settings"]
 
 
 def test_changed_settings_restart_only_their_pods(helm):

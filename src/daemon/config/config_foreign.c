@@ -106,7 +106,8 @@ const struct settings_alias config_aliases[] = {
 	  "a container gets the device nodes of its GPUs; add others in the "
 	  "container runtime or in a CDI file" },
 	{ "volume_config", NULL, NULL,
-	  "no list of libraries is needed: container_library and container_driver say what containers get" },
+	  "no list of libraries is needed: NVIDIA's container toolkit gives containers the driver; for other "
+	  "files, run allot mirror --config FILE DIR and set container_driver = DIR" },
 	{ "docker_endpoint", "container_engines", docker_socket, "as docker:PATH" },
 	{ "container_runtime_endpoint", "container_engines", runtime_socket, "as KIND:PATH" },
 	{ "query_port", "metrics_listen", port, "its port" },

@@ -32,6 +32,9 @@
 {{- $_ := set $own "kube_plugin_dir" (printf "%s/device-plugins" $daemon.kubeletDir) }}
 {{- $_ := set $own "kube_pod_resources" (printf "%s/pod-resources/kubelet.sock" $daemon.kubeletDir) }}
 {{- end }}
+{{- if $daemon.volumeConfig }}
+{{- $_ := set $own "container_driver" (include "allot.driverDir" .) }}
+{{- end }}
 {{- if $daemon.metrics.enabled }}
 {{- $_ := set $own "metrics_listen" (printf "0.0.0.0:%v" $daemon.metrics.port) }}
 {{- if $daemon.metrics.tokenSecret }}
@@ -44,6 +47,11 @@
 {{- $_ := set $own "kube_use_window" "5m" }}
 {{- end }}
 {{- include "allot.lines" (merge $own $daemon.settings) | trim }}
+{{- end }}
+
+{{/* The mirror of daemon.volumeConfig. Each image and list has a directory of its own, because containers keep the old one. */}}
+{{- define "allot.driverDir" -}}
+/var/lib/allot/driver-{{ printf "%s\n%s" (include "allot.image" .) .Values.daemon.volumeConfig | sha256sum | trunc 12 }}
 {{- end }}
 
 {{- define "allot.schedulerSettings" -}}
@@ -171,6 +179,9 @@ string(container.?resources.?requests[?name].orValue("0")) != "0"))
 {{- end }}
 {{- if not (or .Values.daemon.devicePlugin .Values.dra.enabled) }}
 {{- fail "daemon.devicePlugin and dra.enabled: are both false: nodes would offer pods no GPUs" }}
+{{- end }}
+{{- if and .Values.daemon.volumeConfig (hasKey .Values.daemon.settings "container_driver") }}
+{{- fail "daemon.volumeConfig: sets container_driver itself: remove daemon.settings.container_driver" }}
 {{- end }}
 {{- if and .Values.dra.enabled (not .Values.daemon.enabled) }}
 {{- fail "dra.enabled: needs daemon.enabled: allotd is the driver" }}
