@@ -268,6 +268,18 @@ def test_figures_of_the_comparison_are_in_the_evaluation():
         assert any(abs(round(one, decimals) - float(number)) < 1e-9 for one in measured), number
 
 
+def test_figures_of_the_comparison_in_a_cluster_are_in_the_evaluation():
+    measured = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", (ROOT / "docs/reference/evaluation.md").read_text())]
+    text = (ROOT / "docs/guide/comparison.md").read_text().split("## In a cluster")[1].split("##")[0]
+    row, = (line for line in text.splitlines() if "`servers`" in line)
+    numbers = re.findall(r"\d+(?:\.\d+)?", re.sub(r"\[\[\d\]\]|99th", "", row))
+    numbers += re.findall(r"it got (\d+\.\d+) % \(E:", text)
+    assert len(numbers) == 11
+    for number in numbers:
+        decimals = len(number.partition(".")[2])
+        assert any(abs(round(one, decimals) - float(number)) < 1e-9 for one in measured), number
+
+
 def test_links_between_files_have_a_target():
     """Links as readers of the files see them, because README.md and the chart's are not pages of the site."""
     for page in PAGES:
