@@ -27,6 +27,7 @@ class Case:
     trains: bool = False    # needs PyTorch and a GPU that computes
     cuts: bool = False      # has cells, of which --part and --within choose some
     not_space: str = None   # why it can't run with --sharing space
+    gpus: int = 1           # how many GPUs it wants; with one, its programs see only that of --gpu
 
 
 CASES = [
@@ -70,7 +71,7 @@ CASES = [
     Case("over_time", over_time.over_time, "tenants that work past the library: how soon they are found; honest tenants",
          over_time.seconds_of, not_space="MPS's server does its clients' work, so the driver does not tell them apart"),
     Case("topology", topology.topology, "copies and rings between GPUs by kind of link, and between the chosen ones",
-         topology.seconds_of, not_space=ONE_GPU),
+         topology.seconds_of, not_space=ONE_GPU, gpus=topology.RING),
     Case("freezer", freezer.freezer, "containers without the library: freeze, thaw, watching, starts",
          freezer.seconds_of, is_long=True, not_space=NO_TENANT),
     Case("sensors", sensors.sensors, "allot's busy time and NVML's figures against work done",
@@ -135,5 +136,5 @@ CASES = [
     Case("llm", llm.llm, "LLM servers and trainings at once: native, plain MPS, by time, by space",
          llm.seconds_of, is_long=True, trains=True, cuts=True, not_space=BOTH),
     Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
-         ddp.seconds_of, is_long=True, trains=True, not_space=ONE_GPU),
+         ddp.seconds_of, is_long=True, trains=True, not_space=ONE_GPU, gpus=ddp.GPUS),
 ]

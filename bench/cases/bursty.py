@@ -36,8 +36,7 @@ def measure(bench, way):
     busy = []
 
     def sample():
-        # On a machine with several GPUs, that of these tenants is the busiest.
-        busy.append(max(device["busy_pct"] for device in bench.machine.ps()["devices"]))
+        busy.append(bench.machine.device()["busy_pct"])
     seconds = length_s(bench.settings)
     begin = bench.settings.settle_s + 1     # busy_pct covers the last second
     events = [(begin + i, sample) for i in range(int(seconds))]

@@ -12,6 +12,7 @@ import time
 
 from harness.boxes import Boxes, wait_until, why_not
 from harness.load import Kernel
+from harness.machine import VISIBLE
 from harness.result import Row, at_least, at_most
 
 from .daemon_cpu import threads
@@ -67,6 +68,7 @@ class Scene:
         self.boxes = Boxes(version, socket, self.directory, build.program("allotd"), sim_dir,
                            log_level="info", **settings)
         self.boxes.environment["ALLOT_SIM_CONTEXT_MS"] = str(SIM_CONTEXT_MS)
+        self.boxes.environment[VISIBLE] = bench.machine.gpu_uuid
         self.load = bench.loads.command(KERNEL)
 
     def __enter__(self):
@@ -194,7 +196,7 @@ def six(bench, version):
     for title, setting in (("native", "off"), ("freezer", "on")):
         with Scene(bench, version, freezer=setting) as scene:
             boxes = scene.boxes
-            total = boxes.request("list")["devices"][0]["memory_bytes"] // MIB
+            total = boxes.request("list")["devices"][bench.machine.gpu_index]["memory_bytes"] // MIB
             need = int(PART * total)
             boxes.end_daemon()
             with open(boxes.config, "a", encoding="ascii") as file:

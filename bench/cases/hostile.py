@@ -284,6 +284,7 @@ def hostile(bench):
     if os.geteuid():
         bench.result.skip("all", "it needs root, to run as several users")
         return
+    CREATE[0]["index"] = bench.machine.gpu_index
     with bench.machine.system_daemon() as run_dir:
         calm, calm_times, _ = measure(bench, run_dir, False)
         shares, times, counts = measure(bench, run_dir, True)

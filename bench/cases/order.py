@@ -162,7 +162,7 @@ def report(bench, label, batch, native, batch_s, quick_most=1.15):
     add(at_most(Row(f"{label}: time over two native batches of three", "x",
                     batch.total_s / (2 * batch_s)), bench.bar(1.05, quick_most)))
     add(Row(f"{label}: the most memory held on the card", "% of it", 100 * max(batch.used) /
-            bench.machine.ps()["devices"][0]["memory_bytes"]))
+            bench.machine.device()["memory_bytes"]))
 
 
 def by_use(scene, label, way):
@@ -173,7 +173,7 @@ def by_use(scene, label, way):
     names = [f"{label}-past-{i + 1}" for i in range(TASKS)]
     for name, past in zip(names, pasts):
         scene.start(name, way, parts=0.1 * past, mib=1).job.check(120)
-    total_mib = machine.ps()["devices"][0]["memory_bytes"] // MIB
+    total_mib = machine.device()["memory_bytes"] // MIB
     holder = scene.start("holder", way, parts=1000, memory_mib=total_mib - 256)
     deadline = time.monotonic() + 60
     while not any(tenant["name"] == "holder" and tenant["processes"] and
@@ -220,7 +220,7 @@ def ideal_s(bench, scene):
 def order(bench):
     machine = bench.machine
     bench.loads.calibrate(KERNEL)
-    total = machine.ps()["devices"][0]["memory_bytes"]
+    total = machine.device()["memory_bytes"]
     scene = Scene(bench, total // MIB)
     batch_s = ideal_s(bench, scene)
     bench.result.add(Row("native: one batch of three", "s", batch_s))

@@ -44,8 +44,7 @@ class Readings:
         while not self.over.is_set():
             begin = time.time()
             try:
-                # On a machine with several GPUs, that of this load is the busiest.
-                busy = max(d["busy_pct"] for d in self.bench.machine.ps()["devices"])
+                busy = self.bench.machine.device()["busy_pct"]
             except (Failed, OSError):
                 continue
             now = time.time()

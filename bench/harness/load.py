@@ -9,12 +9,17 @@ import time
 from dataclasses import dataclass
 
 from .job import Failed
+from .mps import PIPE
 
 SETUP_S = 2.0       # from a tenant's start until it is ready (daemon asked, context and module made)
 SETTLE_S = 1.0      # estimates and credits settle before the window begins
 TAIL_S = 0.3        # all tenants still run when the window ends
 LATE_S = 0.25
 REPORT_S = 0.1
+# The most that loads which share one GPU by turns can do together, in percent of one of them alone. (On a simulated GPU, which
+# takes time from the programs, counting is less exact.)
+MOST_PCT, SIM_MOST_PCT = 105, 130
+OVERLAPS = {"--streams", "--sync-every"}    # options of allot-load with which one load alone leaves a part of the GPU idle
 EXACT_US = 500      # from this cost on, a simulated kernel takes exactly its nominal time, including the launch
 
 
@@ -158,7 +163,24 @@ class Loads:
                        for i in range(int(seconds))]
             share = 100 * series.rate(settle_s, settle_s + seconds) / rate
             outcomes.append(Outcome(share, windows, last, series, rate, settle_s, seconds))
+        self.check_sum(loads, outcomes)
         return outcomes
+
+    def check_sum(self, loads, outcomes):
+        """Raises Failed if loads that share by turns did more than one GPU can do: then they ran on several GPUs."""
+        most = SIM_MOST_PCT if self.machine.sim else MOST_PCT
+        total = sum(outcome.share_pct for load, outcome in zip(loads, outcomes) if self._takes_turns(load))
+        if total > most:
+            raise Failed(f"all together did {total:.0f} % of the work of one alone, but one GPU shared by turns can do at most "
+                         f"{most} %: the programs did not all run on GPU {self.machine.gpu_index}")
+
+    def _takes_turns(self, load):
+        """Whether this load keeps the GPU busy when it is alone, and has the GPU to itself while it runs."""
+        if OVERLAPS & {*load.more, *load.mode} or self.machine.sim and load.kernel.cost_us < EXACT_US:
+            return False
+        if load.options is None:
+            return PIPE not in self.machine.native_environment
+        return "space" not in (load.options if "--sharing" in load.options else [self.machine.sharing])
 
     def _run_once(self, loads, length, setup_s, report_s=REPORT_S, events=()):
         for load in loads:

@@ -15,6 +15,10 @@ from .build import REPOSITORY
 from .job import Failed, Job
 
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"    # CUDA, MPS and allot run obey it
+IDLE = "idle"                       # the tenant that keeps the daemon alive
+
+
 def read_commit():
     """The commit that is measured: from ALLOT_COMMIT, for a copy without .git, else from git. It ends with "-dirty" if tracked
     files have changes. None: unknown."""
@@ -48,10 +52,14 @@ class Machine:
     """Use it in a `with`. An idle tenant, which has no process on the GPU, keeps one daemon alive for the whole time, so that
     no case measures a daemon's start."""
 
-    def __init__(self, build, sim=None):
+    def __init__(self, build, sim=None, gpu=None):
+        """gpu: the index of the one GPU that all programs see, tenants and others; None: all GPUs."""
         self.build = build
         self.sim = sim
         self.is_simulated = bool(sim)     # also while a system daemon serves, when `sim` is None
+        self.chosen = gpu
+        self.gpu_index = None   # of the daemon
+        self.gpu_uuid = None
         self.options = []       # options of allot run for all tenants
         self.sharing = None     # --sharing of tenants that do not set it themselves
         self.allot = build.program("allot")
@@ -80,15 +88,32 @@ class Machine:
         if self.sim:
             library = os.path.join(self.build.sim_dir(), library)
             os.environ["ALLOT_SIM_SOCKET"] = socket     # for NVML in this process
-        self.nvml = nvml.Nvml(library=library)
+        if self.chosen is not None:
+            device = self.tenant_device(IDLE)
+            self.gpu_index, self.gpu_uuid = device["index"], device["uuid"]
+            self.pin()
+        self.nvml = nvml.Nvml(library=library, uuid=self.gpu_uuid)
         self.gpu = self.nvml.name()
         self.driver = self.nvml.driver()
 
+    def pin(self, is_pinned=True):
+        """From now on programs see only the chosen GPU or, if not is_pinned, all GPUs that this process sees."""
+        visible = self.gpu_uuid if is_pinned else os.environ.get(VISIBLE)
+        for environment in (self.tenant_environment, self.native_environment):
+            environment.pop(VISIBLE, None)
+            if visible is not None:
+                environment[VISIBLE] = visible
+
+    def device(self):
+        """The chosen GPU in `allot ps`; the first one if none was chosen."""
+        return next(device for device in self.ps()["devices"] if self.gpu_uuid in (None, device["uuid"]))
+
     def _open_idle_tenant(self):
         # Its command reads a pipe from this process, so that it ends with this process, even if that is killed.
+        chosen = ["--gpu", str(self.chosen)] if self.chosen is not None and self.gpu_uuid is None else []
         self.idle_tenant = self.tenant(
-            "idle", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec cat'],
-            ["--memory", "64MiB", "--sharing", "time"], stdin=True)
+            IDLE, ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec cat'],
+            ["--memory", "64MiB", "--sharing", "time", *chosen], stdin=True)
         socket = self.idle_tenant.wait_line(0, 60)
         if socket is None:
             self.idle_tenant.wait(10)    # its errors are all read then

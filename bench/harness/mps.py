@@ -10,6 +10,7 @@ import time
 from .job import Failed
 
 PROGRAM = "nvidia-cuda-mps-control"
+PIPE = "CUDA_MPS_PIPE_DIRECTORY"    # names the daemon to its clients
 READY_S = 10
 
 
@@ -31,7 +32,7 @@ def plain_mps(machine):
         raise Failed(f"there is no {PROGRAM} here")
     before = machine.native_environment
     with tempfile.TemporaryDirectory(prefix="allot-mps-", dir="/tmp") as directory:
-        environment = dict(before, CUDA_MPS_PIPE_DIRECTORY=directory, CUDA_MPS_LOG_DIRECTORY=directory)
+        environment = dict(before, **{PIPE: directory}, CUDA_MPS_LOG_DIRECTORY=directory)
         with subprocess.Popen([program, "-f"], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.DEVNULL) as daemon:
             try:

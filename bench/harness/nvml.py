@@ -27,15 +27,15 @@ class Utilization(ctypes.Structure):
 class Nvml:
     """One device. The NVML library stays loaded and initialized until the program ends."""
 
-    def __init__(self, index=None, library="libnvidia-ml.so.1"):
-        """index: NVML's index; default: CUDA's first device."""
+    def __init__(self, index=None, library="libnvidia-ml.so.1", uuid=None):
+        """index: NVML's index; default: the device with this UUID or, without one, CUDA's first device."""
         try:
             self.lib = ctypes.CDLL(library)
         except OSError as error:
             raise Unavailable(str(error)) from error
         self.call("nvmlInit_v2")
         self.device = ctypes.c_void_p()
-        first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
+        first = uuid or os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
         if index is None and first.startswith(("GPU-", "MIG-")):
             self.call("nvmlDeviceGetHandleByUUID", first.encode(), ctypes.byref(self.device))
             return

@@ -142,7 +142,8 @@ def are_skips(value):
 REQUIRED = {"version": is_count, "bench": is_text, "gpu": is_text, "driver": is_text, "simulated": is_flag, "date": is_date,
             "commit": is_text, "cases": is_list}
 REQUIRED_OF_2 = {**REQUIRED, "command": is_command, "seed": is_seed}
-OPTIONAL = {"rival_source": is_text, "sharing": is_text, "part": is_text, "skipped": are_skips}
+OPTIONAL = {"gpu_index": is_count, "gpu_uuid": is_text, "rival_source": is_text, "sharing": is_text, "part": is_text,
+            "skipped": are_skips}
 REQUIRED_OF_ROW = {"name": is_text, "unit": is_unit, "got": is_number}
 OPTIONAL_OF_ROW = {"asked": is_number, "native": is_number, "mps": is_number, "rival": is_number, "error": is_number,
                    "bar": is_text, "pass": is_flag, "runs": are_numbers}

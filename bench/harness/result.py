@@ -115,6 +115,7 @@ class Result:
         self.part = None        # (number, count) of --part, when only a part of the cells was measured
         self.scenes = None      # for the bench llm: names of the scenes, when not all were measured
         self.sharing = machine.sharing or TIME
+        self.gpus = 1           # how many take part
 
     def add(self, row):
         if self.machine.sim:
@@ -136,7 +137,10 @@ class Result:
     def json(self):
         """The result in the form that bench/README.md documents."""
         none = None if self.has_gpu else NO_GPU
+        is_pinned = not none and self.gpus == 1
         values = {"version": VERSION, "bench": self.bench, "gpu": none or self.machine.gpu,
+                "gpu_index": self.machine.gpu_index if is_pinned else None,
+                "gpu_uuid": self.machine.gpu_uuid if is_pinned else None,
                 "driver": none or self.machine.driver, "simulated": bool(none or self.machine.sim),
                 "date": self.date, "commit": self.commit, "command": self.command, "seed": self.seed,
                 "rival_source": None if none or self.machine.sim else self.rival_source,

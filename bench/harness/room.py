@@ -21,7 +21,7 @@ class Room:
     """Makes the GPU memory so small that `wanted` times its size fits into arenas on the host, and at most most_mib."""
 
     def __init__(self, bench, wanted, most_mib=None):
-        total = bench.machine.ps()["devices"][0]["memory_bytes"] // MIB
+        total = bench.machine.device()["memory_bytes"] // MIB
         self.mib = min(total, most_mib or total, int(arenas_mib() / wanted))
         if self.mib < total:
             command = bench.loads.command(KERNEL, "--burst", "1", "--period-ms", "900000", "--seconds",

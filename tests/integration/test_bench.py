@@ -1,6 +1,7 @@
 """`allot bench` on the simulated GPU: how it finds its files, what it refuses, the form of its results, and its regression
 check with a good and a bad run. Also the modes of allot-load. The accuracy of shares is not tested here."""
 
+import contextlib
 import importlib.machinery
 import importlib.util
 import json
@@ -20,6 +21,9 @@ from cases import topology              # noqa: E402
 from harness import provenance, regress, stats      # noqa: E402
 from harness.build import Build         # noqa: E402
 from harness.job import Failed          # noqa: E402
+from harness.load import Kernel, Load, Loads, Outcome       # noqa: E402
+from harness.machine import Machine     # noqa: E402
+from harness.mps import plain_mps       # noqa: E402
 from harness.result import Row, at_least, at_most, within       # noqa: E402
 
 # One cell: a tenant alone at 50 %.
@@ -168,6 +172,7 @@ def test_a_copy_without_benches_or_python_says_so(home, tmp_path):
     (("regress", "--baseline", "/nonexistent"), "/nonexistent"),
     (("matrix", "--part", "3/2"), "3/2"),
     (("three", "--sharing", "both"), "'both'"),
+    (("three", "--gpu", "first"), "'first'"),
 ])
 def test_bad_input_is_refused_and_named(home, arguments, wrong):
     result = bench(home, *arguments)
@@ -395,6 +400,45 @@ def test_a_bad_trace_is_refused_before_the_driver(tmp_path, text, wrong):
     result = subprocess.run([BUILD / "allot-load", "--trace", trace], capture_output=True, text=True,
                             timeout=10, check=False)
     assert result.returncode == 2 and wrong in result.stderr, result.stderr
+
+
+def loads_of(*options, more=()):
+    return [Load(f"load{i}", Kernel(1000, 8192), one, more) for i, one in enumerate(options)]
+
+
+CAPPED, SPACE = ["--cores", "50"], ["--sharing", "space"]
+
+
+@pytest.mark.parametrize("loads, environment, sharing, wrong", [
+    (loads_of(CAPPED, None), {}, None, True),
+    (loads_of(CAPPED, None), {}, "space", False),
+    (loads_of(SPACE, SPACE), {}, None, False),
+    (loads_of(None, None), {"CUDA_MPS_PIPE_DIRECTORY": "/tmp/m"}, None, False),
+    (loads_of(CAPPED, CAPPED, more=("--streams", "4")), {}, None, False)])
+def test_more_work_than_one_gpu_can_do_fails(loads, environment, sharing, wrong):
+    machine = types.SimpleNamespace(sim=None, sharing=sharing, native_environment=environment, gpu_index=0,
+                                    build=types.SimpleNamespace(program=str))
+    outcomes = [Outcome(52.6, [], {}), Outcome(52.6, [], {})]
+    with pytest.raises(Failed, match="105 % .* at most 105 %") if wrong else contextlib.nullcontext():
+        Loads(machine).check_sum(loads, outcomes)
+
+
+def test_all_programs_use_the_chosen_gpu():
+    def seen(job):
+        job.check(60)
+        return next((line.partition("=")[2] for line in job.text() if line.startswith("CUDA_VISIBLE_DEVICES=")), None)
+
+    with Machine(Build(BUILD), "h200x2", 1) as machine:
+        uuids = [device["uuid"] for device in machine.ps()["devices"]]
+        assert (machine.gpu_index, machine.gpu_uuid) == (1, uuids[1])
+        native, tenant = machine.native("native", ["env"]), machine.tenant("tenant", ["env"], ["--memory", "1GiB"])
+        assert seen(native) == seen(tenant) == uuids[1]
+        with plain_mps(machine):
+            assert seen(machine.native("client", ["env"])) == uuids[1]
+        machine.restart([])
+        assert machine.tenant_device("idle")["uuid"] == uuids[1]
+        machine.pin(False)
+        assert seen(machine.native("native", ["env"])) is None
 
 
 KILLED = """

@@ -23,7 +23,7 @@ NAME = "2026-12-05-nvidia-h200-three.json"
 
 def written(**changes):
     """A result as bench/run writes it, with these changes; None removes a member."""
-    machine = types.SimpleNamespace(gpu="NVIDIA H200", driver="580.1", sim=None, sharing=None)
+    machine = types.SimpleNamespace(gpu="NVIDIA H200", gpu_index=1, gpu_uuid="GPU-1", driver="580.1", sim=None, sharing=None)
     result = Result("three", machine, COMMIT, "HAMi-core", provenance.command_text(["three"]))
     result.rows = [at_least(Row("a", "%", 2.0, runs=[1.0, 2.0, 4.0]), 1), Row("b", "", 3, error=float("inf"))]
     values = {**result.json(), "date": "2026-12-05", **changes}
@@ -45,6 +45,7 @@ def test_the_bench_writes_what_the_check_demands(tmp_path):
     result = written()
     assert result["command"] == "bench/run three" and result["seed"] is None
     assert "error" not in result["cases"][1]        # one value has no standard error
+    assert (result["gpu_index"], result["gpu_uuid"]) == (1, "GPU-1")
     assert check(tmp_path, result) == []
 
 
@@ -81,6 +82,7 @@ def test_a_result_without_a_member_is_refused(tmp_path, member):
     ({"command": "bench/run three --json /home/me/three.json"}, "command: "),
     ({"command": "bench/run three --json=/home/me/three.json"}, "command: "),
     ({"command": "bench/run 'three"}, "command: "),
+    ({"gpu_index": "1"}, "gpu_index: "),
     ({"seed": "1"}, "seed: "),
     ({"seed": -1}, "seed: "),
     ({"cases": []}, "cases: "),

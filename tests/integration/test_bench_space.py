@@ -40,7 +40,7 @@ def test_cases_without_space_sharing_give_the_reason():
 @pytest.mark.parametrize("sharing, name, in_json", [(None, "sim-x-three", None), ("time", "sim-x-three", None),
                                                     ("space", "sim-x-three-space", "space")])
 def test_the_result_names_the_sharing(sharing, name, in_json):
-    machine = types.SimpleNamespace(gpu="X", driver="1", sim="h200", sharing=sharing)
+    machine = types.SimpleNamespace(gpu="X", gpu_index=0, gpu_uuid="GPU-0", driver="1", sim="h200", sharing=sharing)
     result = Result("three", machine, None, "", "bench/run three")
     assert result.stem("f") == f"f/{result.date}-{name}"
     assert result.json().get("sharing") == in_json

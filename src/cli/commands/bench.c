@@ -29,6 +29,7 @@ struct bench_options {
 	const char *ways;
 	const char *runs;
 	const char *sharing;
+	const char *gpu;
 	const char *sim;
 };
 
@@ -68,6 +69,9 @@ static const struct option_row rows[] = {
 	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space", option_choice,
 	       struct bench_options, sharing, .offered = "time space",
 	       .help = "how the tenants share the GPU, as in allot run"),
+	TEXT("--gpu", "INDEX", gpu,
+	     "the GPU that all programs of a benchmark use\n"
+	     "(default: 0); topology and ddp_half use several"),
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct bench_options, sim,
 	       .offered = OPTION_SIM_SPECS,
 	       .help = "measure a simulated GPU: h200, or a file (allot-sim(5))"),
