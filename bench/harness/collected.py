@@ -31,6 +31,13 @@ def load(simulated=False, sharing="time"):
     return {bench: [result for part in parts.values() for result in part] for bench, parts in found.items()}
 
 
+def bar_of(row):
+    """The bar of a row in words, marked if the row did not pass; "" without one."""
+    if "bar" not in row:
+        return ""
+    return row["bar"] + ("" if row["pass"] else ": **uncertain**" if "runs_needed" in row else ": **missed**")
+
+
 def without_rows_of(older, newer):
     names = {row["name"] for row in newer["cases"]}
     left = [{**result, "cases": [row for row in result["cases"] if row["name"] not in names]} for result in older]

@@ -146,7 +146,7 @@ OPTIONAL = {"gpu_index": is_count, "gpu_uuid": is_text, "rival_source": is_text,
             "skipped": are_skips}
 REQUIRED_OF_ROW = {"name": is_text, "unit": is_unit, "got": is_number}
 OPTIONAL_OF_ROW = {"asked": is_number, "native": is_number, "mps": is_number, "rival": is_number, "error": is_number,
-                   "bar": is_text, "pass": is_flag, "runs": are_numbers}
+                   "bar": is_text, "pass": is_flag, "runs": are_numbers, "runs_needed": is_count}
 
 
 def faults_of_members(members, required, optional):
@@ -171,6 +171,8 @@ def faults_of_row(row):
         return
     if ("bar" in row) != ("pass" in row):
         yield "'bar' and 'pass' go together"
+    if "runs_needed" in row and row.get("pass") is not False:
+        yield "'runs_needed' is of a row that does not pass"
     runs = row.get("runs", [row["got"]])
     if not min(runs) <= row["got"] <= max(runs):
         yield "'got' is outside of 'runs'"

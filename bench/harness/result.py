@@ -28,11 +28,12 @@ class Row:
     passed: bool = None     # None: reported only
     error: float = None     # the standard error of got, in the row's unit, where it is known
     runs: list = None       # with several runs: the value of each; got is then their median
+    runs_needed: int = None     # set if the row is uncertain: it would pass, but its standard error is too large
 
     def line(self):
         def number(value):
             return "" if value is None else f"{value:.4g}" if abs(value) >= 1000 else f"{value:.2f}"
-        verdict = {True: "PASS", False: "FAIL", None: ""}[self.passed]
+        verdict = "UNCERTAIN" if self.runs_needed else {True: "PASS", False: "FAIL", None: ""}[self.passed]
         return (f"{self.name:46} {self.unit:7} {number(self.asked):>8} {number(self.got):>9} "
                 f"{number(self.native):>9} {number(self.mps):>8} {number(self.rival):>8}  "
                 f"{self.bar or '':24} {verdict}").rstrip()
@@ -41,7 +42,7 @@ class Row:
         values = {"name": self.name, "unit": self.unit, "asked": self.asked, "got": self.got,
                   "native": self.native, "mps": self.mps, "rival": self.rival, "bar": self.bar,
                   "pass": self.passed, "error": None if self.error == math.inf else self.error,
-                  "runs": self.runs and [round(value, 4) for value in self.runs]}
+                  "runs_needed": self.runs_needed, "runs": self.runs and [round(value, 4) for value in self.runs]}
         return {key: round(value, 4) if isinstance(value, float) else value
                 for key, value in values.items() if value is not None}
 
@@ -50,12 +51,15 @@ ERROR_PART = 3      # the standard error of a judged row may be this part of its
 
 
 def judged(row, bar, is_good, tolerance):
-    """Sets a row's verdict. If its standard error is over a third of the tolerance, its bar says so: it needs more runs."""
-    row.bar, row.passed = bar, is_good
+    """Sets a row's verdict. If its standard error is over a third of the tolerance, it does not pass: it is uncertain."""
+    row.bar, row.passed, row.runs_needed = bar, is_good, None
     if row.error is None and row.runs and len(row.runs) > 1:
         row.error = stats.error_of_median(row.runs)
-    if row.error is not None and row.error > tolerance / ERROR_PART:
-        row.bar += f"; uncertain: standard error {row.error:.2g}, wanted {tolerance / ERROR_PART:.2g}"
+    wanted = tolerance / ERROR_PART
+    if row.error is not None and row.error > wanted:
+        runs = stats.runs_for_error(row.error, len(row.runs or [row.got]), wanted)
+        row.bar += f"; uncertain: standard error {row.error:.2g}, wanted {wanted:.2g}; about {runs} runs settle it"
+        row.passed, row.runs_needed = False, runs if is_good else None
     return row
 
 

@@ -73,6 +73,14 @@ def error_of_median(values):
     return 0.929 * (high - low) / math.sqrt(len(values))
 
 
+def runs_for_error(error, runs, wanted):
+    """About how many runs make the standard error as small as wanted, if `error` is that of so many runs. It falls with the root
+    of their number. At least one more, as far as is known."""
+    if math.isinf(error) or not wanted:
+        return runs + 1
+    return max(runs + 1, math.ceil(runs * (error / wanted) ** 2))
+
+
 def recommended(curve, least_sum_pct, least_jain):
     """curve: [(tenants, sum in percent, Jain's index)], by rising number of tenants. Returns the largest number up to
     which all points keep both bounds, or None."""

@@ -5,6 +5,7 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import shutil
@@ -296,9 +297,20 @@ def test_gaps_are_times_without_progress():
     (Row("a", "%", 50, asked=50, runs=[45, 50, 55]), within, 1, False),     # the middle is right by chance
     (Row("a", "%", 50, asked=50, runs=[49.9, 50, 50.1]), within, 1, True),
     (Row("a", "%", 50, asked=50, runs=[50]), within, 1, True)])
-def test_a_large_standard_error_is_named(row, judge, limit, is_certain):
+def test_a_row_with_a_large_standard_error_does_not_pass(row, judge, limit, is_certain):
     judge(row, limit)
-    assert row.passed and ("uncertain: standard error" in row.bar) is not is_certain
+    assert row.passed is is_certain and (row.runs_needed is None) is is_certain
+    assert ("uncertain: standard error" in row.bar) is not is_certain
+    assert row.line().endswith("PASS" if is_certain else "UNCERTAIN")
+
+
+def test_a_row_says_how_many_runs_settle_it():
+    row = within(Row("a", "%", 50, asked=50, error=1.0, runs=[49, 50, 51]), 1)
+    assert row.runs_needed == 27 and "about 27 runs settle it" in row.bar      # a third of the error needs nine times the runs
+    assert row.json()["pass"] is False and row.json()["runs_needed"] == 27
+    missed = at_most(Row("a", "%", 2, error=1.0), 1)
+    assert missed.runs_needed is None and missed.line().endswith("FAIL") and "9 runs" in missed.bar
+    assert at_most(Row("a", "%", 0, error=math.inf), 1).runs_needed == 2
 
 
 def test_cells_beyond_the_end_of_the_run_are_skipped():

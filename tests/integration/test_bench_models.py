@@ -70,8 +70,8 @@ def test_a_training_at_half_is_compared_in_pairs(monkeypatch, can_bypass):
     assert [row.name for row in result.rows] == [f"{model}, batch {batch}, at 50 %, waits: {when}: step over native"
                                                  for model, batch in training.HALVED for _, when, _ in training.WAITS]
     first = result.rows[0]      # One of its three pairs has the slow epoch.
-    assert first.runs == pytest.approx([2 / 1.5, 2, 2]) and first.got == pytest.approx(2) and first.passed
-    assert "standard error" in first.bar    # three such pairs do not tell much
+    assert first.runs == pytest.approx([2 / 1.5, 2, 2]) and first.got == pytest.approx(2)
+    assert first.runs_needed > 3 and not first.passed       # three such pairs do not tell much
     assert not any("standard error" in row.bar for row in result.rows[1:])
     assert len(made) == (1 if can_bypass else 2)
     for one in made:
