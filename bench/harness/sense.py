@@ -18,6 +18,7 @@ from harness.nvml import Nvml, Unavailable      # noqa: E402
 
 COST_CALLS = 200
 NOT_FOUND = 6               # NVML_ERROR_NOT_FOUND: there is no newer sample
+INSUFFICIENT_SIZE = 7       # NVML_ERROR_INSUFFICIENT_SIZE
 SAMPLES_GPU = 1             # NVML_GPU_UTILIZATION_SAMPLES
 GPM_METRICS = {1: "NVML GPM graphics", 2: "NVML GPM SM", 3: "NVML GPM SM occupancy"}
 GPM_VERSION = 1
@@ -74,14 +75,22 @@ class Sensors:
 
     def processes(self):
         """The sum over all processes that NVML lists."""
-        count, rows = ctypes.c_uint(64), (ProcessSample * 64)()
         since_us = int((time.time() - 1) * 1e6)
-        self.nvml.call("nvmlDeviceGetProcessUtilization", self.nvml.device, rows,
-                        ctypes.byref(count), ctypes.c_ulonglong(since_us))
-        newest = {}
-        for row in rows[:count.value]:
-            newest[row.pid] = row.sm
-        return {"NVML processes": sum(newest.values())}
+        count = ctypes.c_uint()
+
+        def ask(rows):
+            self.nvml.call("nvmlDeviceGetProcessUtilization", self.nvml.device, rows, ctypes.byref(count),
+                           ctypes.c_ulonglong(since_us))
+        try:
+            ask(None)
+        except Unavailable as error:    # NVML says how many rows it needs
+            if error.result != INSUFFICIENT_SIZE:
+                raise
+        rows = (ProcessSample * count.value)()
+        ask(rows)
+        # Rows that NVML did not write have no time.
+        used = sorted((row for row in rows[:count.value] if row.at_us > since_us), key=lambda row: row.at_us)
+        return {"NVML processes": sum({row.pid: row.sm for row in used}.values())}
 
     def gpm(self):
         """The mean of each metric since the last reading; {} at the first one."""

@@ -19,12 +19,13 @@ from machines import BUILD, ROOT, processes_of, wait_until
 
 sys.path.append(str(ROOT / "bench"))
 from cases import topology              # noqa: E402
-from harness import provenance, regress, stats      # noqa: E402
+from harness import provenance, regress, sense, stats      # noqa: E402
 from harness.build import Build         # noqa: E402
 from harness.job import Failed          # noqa: E402
 from harness.load import Kernel, Load, Loads, Outcome       # noqa: E402
 from harness.machine import Machine     # noqa: E402
 from harness.mps import plain_mps       # noqa: E402
+from harness.nvml import Unavailable    # noqa: E402
 from harness.result import Row, at_least, at_most, within       # noqa: E402
 
 # One cell: a tenant alone at 50 %.
@@ -255,6 +256,33 @@ def test_policies_that_a_build_lacks_are_skipped_with_the_reason(home, tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     skip, = json.loads(path.read_text())["skipped"]
     assert skip["name"] == "nope" and "not offered by this build" in skip["reason"]
+
+
+class NvmlOfProcesses:
+    """As driver 580, which has samples of 100 processes at most and refuses less room. Two rows are of one process."""
+    device = None
+
+    def call(self, name, _, rows, count, since):
+        size, at_us = count._obj, since.value + 1
+        if rows is None or size.value < 100:
+            size.value = 100
+            raise Unavailable(name, sense.INSUFFICIENT_SIZE)
+        for row, values in zip(rows, [(1, at_us + 5, 30), (1, at_us, 90), (2, at_us, 20), (3, at_us - 1, 40)]):
+            row.pid, row.at_us, row.sm = values
+
+
+def test_processes_are_read_with_the_room_that_nvml_wants():
+    assert sense.Sensors(NvmlOfProcesses()).processes() == {"NVML processes": 50}
+
+
+def test_sensors_answer_and_allots_is_judged(home, tmp_path):
+    path = tmp_path / "sensors.json"
+    result = bench(home, "sensors", "--quick", "--sim", "h200", "--json", path)
+    assert path.exists(), result.stdout + result.stderr
+    report = json.loads(path.read_text())
+    rows = {row["name"]: row for row in report["cases"]}
+    assert rows["sensors, NVML processes at 50 %: error"]["unit"] == "points", result.stdout
+    assert [name for name, row in rows.items() if "bar" in row] == ["sensors, allot busy time at 50 %: error"]
 
 
 def test_several_processes_are_one_tenant(home, tmp_path):
