@@ -164,6 +164,13 @@ def test_only_measured_ways_are_judged():
     assert not list(llm.judged("servers", llm.TWO_4B, {"turns": of(1, 1)}, None))
 
 
+def test_lending_beside_a_training_is_judged_against_mps_without_limits():
+    found = {way: {"of_alone": total, "step_p99": p99, "tokens_s": 1, "steps_s": 1}
+             for way, total, p99 in (("mps", 1.27, 13.0), ("mps-split", 1.30, 8.6), ("lend", 1.26, 12.5))}
+    rows = {row.name: row.passed for row in llm.judged("training", llm.BESIDE, found, None)}
+    assert rows == {"training, lend: work of all against alone over mps's": True, "training, lend: step p99 over mps's": True}
+
+
 def test_scenes_with_the_same_servers_share_their_processes():
     together, beside = llm.groups(["servers", "training", "open60"])
     assert together[1] == ["servers", "open60"] and beside[1] == ["training"]
