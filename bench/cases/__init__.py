@@ -26,6 +26,7 @@ class Case:
     is_long: bool = False   # left out of --quick
     trains: bool = False    # needs PyTorch and a GPU that computes
     cuts: bool = False      # has cells, of which --part and --within choose some
+    repeats: bool = False   # has runs of its own (--runs)
     not_space: str = None   # why it can't run with --sharing space
     gpus: int = 1           # how many GPUs it wants; with one, its programs see only that of --gpu
 
@@ -134,7 +135,7 @@ CASES = [
     Case("space_launch", space_launch.space_launch, "cost of a launch against that of a client of plain MPS",
          space_launch.seconds_of, not_space=BOTH),
     Case("llm", llm.llm, "LLM servers and trainings at once: native, plain MPS, by time, by space",
-         llm.seconds_of, is_long=True, trains=True, cuts=True, not_space=BOTH),
+         llm.seconds_of, is_long=True, trains=True, cuts=True, not_space=BOTH, repeats=True),
     Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
          ddp.seconds_of, is_long=True, trains=True, not_space=ONE_GPU, gpus=ddp.GPUS),
 ]

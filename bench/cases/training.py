@@ -62,9 +62,7 @@ def resnet_half(bench):
     # Uses the mean: throttling makes steps uneven, and a share is about the work done.
     row = Row("ResNet18 at 50 %: mean step over native", "times", last["step_ms_mean"] / native, 2.0,
               native=1.0, rival=rivals.RESNET_HALF_TIMES)
-    row.bar = "within 5 % of asked"
-    row.passed = abs(row.got / 2.0 - 1) <= 0.05
-    bench.result.add(row)
+    bench.result.add(within_pct(row, 5))
     bench.result.add(Row("ResNet18 at 50 %: mean step", "ms", last["step_ms_mean"], 2 * native,
                          native))
     bench.result.charts.append(lambda stem: plot.bars(

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import statistics
 from dataclasses import dataclass
 
 from . import stats
@@ -28,6 +29,7 @@ class Row:
     passed: bool = None     # None: reported only
     error: float = None     # the standard error of got, in the row's unit, where it is known
     runs: list = None       # with several runs: the value of each; got is then their median
+    judge: tuple = None     # (function, limit): judges the row
     runs_needed: int = None     # set if the row is uncertain: it would pass, but its standard error is too large
 
     def line(self):
@@ -71,21 +73,66 @@ def tolerance_of(row, limit):
 
 def within(row, points):
     """Judges a row by its distance from what was asked."""
+    row.judge = within, points
     return judged(row, f"within {points:g} of asked", abs(row.got - row.asked) <= points, points)
 
 
 def within_pct(row, pct):
     """Judges a row by its distance from what was asked, in percent of that."""
+    row.judge = within_pct, pct
     return judged(row, f"within {pct:g} % of asked", abs(row.got / row.asked - 1) <= pct / 100,
                   abs(row.asked) * pct / 100)
 
 
 def at_least(row, least):
+    row.judge = at_least, least
     return judged(row, f"at least {least:g}", row.got >= least, tolerance_of(row, least))
 
 
 def at_most(row, most):
+    row.judge = at_most, most
     return judged(row, f"at most {most:g}", row.got <= most, tolerance_of(row, most))
+
+
+def median_of(rows, key):
+    known = [getattr(row, key) for row in rows if getattr(row, key) is not None]
+    return statistics.median(known) if known else None
+
+
+def median_row(rows):
+    """One row for the same row of several runs: its figures are their medians, and so is its bar."""
+    last = rows[-1]
+    if len(rows) == 1:
+        return last
+    row = Row(last.name, last.unit, *(median_of(rows, key) for key in ("got", "asked", "native", "rival", "mps")),
+              runs=[one.got for one in rows])
+    if last.judge:
+        judge, _ = last.judge
+        return judge(row, statistics.median(one.judge[1] for one in rows if one.judge))
+    if last.bar:
+        row.bar, row.passed = last.bar, all(one.passed for one in rows)
+    return row
+
+
+def without_numbers(name):
+    return re.sub(r"[\d.,]+", "", name)
+
+
+def merged(runs):
+    """The rows of several runs of a bench as one list. Rows belong together if their names are equal or, since some names have
+    counts in them, equal but for their numbers."""
+    groups = [[row] for row in runs[0]]
+    for rows in runs[1:]:
+        free, left = list(groups), list(rows)
+        for key in (str, without_numbers):
+            for row in list(left):
+                group = next((group for group in free if key(group[0].name) == key(row.name)), None)
+                if group:
+                    group.append(row)
+                    free.remove(group)
+                    left.remove(row)
+        groups += [[row] for row in left]
+    return [median_row(group) for group in groups]
 
 
 def file_stem(result):
@@ -121,6 +168,10 @@ class Result:
         self.sharing = machine.sharing or TIME
         self.gpus = 1           # how many take part
 
+    def begin_run(self):
+        """Each run of the bench has rows and charts of its own. Charts are of the last run, but for bars, which are of all."""
+        self.rows, self.charts = [], []
+
     def add(self, row):
         if self.machine.sim:
             row.rival = None    # rivals were measured on a real GPU, so a simulated run has nothing to compare with
@@ -129,7 +180,8 @@ class Result:
 
     def skip(self, name, reason):
         """Records a case that could not be measured here, and why."""
-        self.skipped.append({"name": name, "reason": reason})
+        if {"name": name, "reason": reason} not in self.skipped:    # each of several runs says so
+            self.skipped.append({"name": name, "reason": reason})
         print(f"{name:46} skipped: {reason}", flush=True)
 
     def row(self, name):

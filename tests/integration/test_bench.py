@@ -26,7 +26,7 @@ from harness.load import Kernel, Load, Loads, Outcome       # noqa: E402
 from harness.machine import Machine     # noqa: E402
 from harness.mps import plain_mps       # noqa: E402
 from harness.nvml import Unavailable    # noqa: E402
-from harness.result import Row, at_least, at_most, within       # noqa: E402
+from harness.result import Row, at_least, at_most, merged, within       # noqa: E402
 
 # One cell: a tenant alone at 50 %.
 CELL = ("matrix", "--quick", "--part", "1/4")
@@ -89,9 +89,7 @@ def test_topology_measures_each_path(home, tmp_path):
     has its own speed, so the durations show which path a copy took."""
     spec = tmp_path / "pairs"
     spec.write_text(PAIRS)
-    program = home / "build" / "peer-copy"
-    if not program.exists():
-        shutil.copy(Build(BUILD).program("peer-copy"), program)
+    shutil.copy(Build(BUILD).program("peer-copy"), home / "build")
     path = tmp_path / "result.json"
     result = bench(home, "topology", "--quick", "--sim", spec, "--json", path)
     assert path.exists(), result.stdout + result.stderr
@@ -175,6 +173,7 @@ def test_a_copy_without_benches_or_python_says_so(home, tmp_path):
     (("matrix", "--part", "3/2"), "3/2"),
     (("three", "--sharing", "both"), "'both'"),
     (("three", "--gpu", "first"), "'first'"),
+    (("three", "--runs", "0"), "'0'"),
 ])
 def test_bad_input_is_refused_and_named(home, arguments, wrong):
     result = bench(home, *arguments)
@@ -339,6 +338,31 @@ def test_a_row_says_how_many_runs_settle_it():
     missed = at_most(Row("a", "%", 2, error=1.0), 1)
     assert missed.runs_needed is None and missed.line().endswith("FAIL") and "9 runs" in missed.bar
     assert at_most(Row("a", "%", 0, error=math.inf), 1).runs_needed == 2
+
+
+def test_runs_are_merged_by_name():
+    def run(share, native, limit, more):
+        return [within(Row("share", "%", share, 50, native), 1), at_most(Row(f"latency: p99 of {more}", "ms", more), limit),
+                Row("told", "", more), *([Row("rare", "", 1)] if more == 20 else [])]
+    share, latency, told, rare = merged([run(49.6, 20, 30, 10), run(52, 21, 50, 20), run(50.2, 19, 40, 60)])
+    assert (share.got, share.runs, share.asked, share.native) == (50.2, [49.6, 52, 50.2], 50, 20)
+    assert share.runs_needed and not share.passed       # 52 is beyond the bar, but the median is judged
+    assert (latency.got, latency.runs, latency.bar.split(";")[0]) == (20, [10, 20, 60], "at most 40")
+    assert told.runs == [10, 20, 60] and told.bar is None and rare.runs is None
+    by_hand = [Row("a", "", 1, bar="trains on", passed=passed) for passed in (True, False, True)]
+    assert merged([[row] for row in by_hand])[0].passed is False
+
+
+def test_a_bench_runs_as_often_as_asked(home, tmp_path):
+    shutil.copy(Build(BUILD).program("start-cost"), home / "build")
+    path = tmp_path / "start.json"
+    result = bench(home, "start", "--quick", "--runs", "3", "--sim", "h200", "--json", path)
+    assert result.returncode in (0, 1) and "-- medians of 3 runs" in result.stdout, result.stdout + result.stderr
+    row = next(row for row in json.loads(path.read_text())["cases"] if "bar" in row)
+    assert len(row["runs"]) == 3 and row["got"] == sorted(row["runs"])[1] and row["error"] >= 0
+    brief = bench(home, "start", "--quick", "--runs", "1000", "--within", "5", "--sim", "h200", "--json", path)
+    (skipped,) = json.loads(path.read_text())["skipped"]
+    assert skipped["name"].endswith(" of 1000 runs") and "out of time" in skipped["reason"], brief.stdout
 
 
 def test_cells_beyond_the_end_of_the_run_are_skipped():

@@ -64,8 +64,9 @@ static const struct option_row rows[] = {
 	     "with llm: the ways of sharing to measure, such as\n"
 	     "alone,native,turns (default: all)"),
 	TEXT("--runs", "N", runs,
-	     "with llm: measurements of each way (default: 3;\n"
-	     "--quick: 1)"),
+	     "run each benchmark N times, and judge the medians\n"
+	     "(default: 1); llm measures each way so often (default:\n"
+	     "3; --quick: 1)"),
 	OPTION("--sharing", OPTION_VALUE_REQUIRED, "time|space", option_choice,
 	       struct bench_options, sharing, .offered = "time space",
 	       .help = "how the tenants share the GPU, as in allot run"),
