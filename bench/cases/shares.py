@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-from harness import plot, stats
+from harness import plot, rival, stats
 from harness.load import Kernel, Load
 from harness.result import Row, at_least, within
-
-from . import rivals
 
 MEMORY = ["--memory", "4GiB"]
 SMALL = Kernel(1000, 132)       # one block per SM
@@ -30,22 +28,24 @@ def add_bars(bench, title, unit="%"):
 def cap(bench):
     for kernel in (SMALL, LARGE):
         for pct in ((50,) if bench.settings.quick else (20, 50, 80)):
-            outcome, = bench.loads.run([capped("capped", kernel, pct)], bench.settings.seconds)
+            load = capped("capped", kernel, pct)
+            outcome, = bench.loads.run([load], bench.settings.seconds)
+            other, = rival.shares(bench, [load], bench.settings.native_seconds)
             bench.result.add(within(
                 Row(f"alone, cap {pct} %, {kernel}", "%", outcome.share_pct, pct,
-                    native=100.0, rival=rivals.CAP_PCT.get((kernel.blocks, pct))), bench.bar(0.5, 1.5)))
+                    native=100.0, rival=other), bench.bar(0.5, 1.5)))
     add_bars(bench, "One tenant alone, capped: work done")
 
 
 def three(bench):
     shares = (45, 30, 15)
     for kernel in (LARGE, SMALL):
-        outcomes = bench.loads.run([capped(f"t{pct}", kernel, pct) for pct in shares],
-                                   bench.settings.seconds)
-        for pct, outcome in zip(shares, outcomes):
-            rival = rivals.THREE_PCT[pct] if kernel == LARGE else None
+        loads = [capped(f"t{pct}", kernel, pct) for pct in shares]
+        outcomes = bench.loads.run(loads, bench.settings.seconds)
+        others = rival.shares(bench, loads, bench.settings.native_seconds)
+        for pct, outcome, other in zip(shares, outcomes, others):
             bench.result.add(within(Row(f"three, {pct} %, {kernel}", "%", outcome.share_pct, pct,
-                                        rival=rival), bench.bar(0.5, 3)))
+                                        rival=other), bench.bar(0.5, 3)))
         points = bench.bar(6, 18)
         near = [stats.within_pct(outcome.windows(0.1), pct, points)
                 for pct, outcome in zip(shares, outcomes)]
@@ -67,15 +67,15 @@ def fifty_beside_four(bench):
     kernel = LARGE
     native = bench.loads.run([Load(f"n{i}", kernel) for i in range(5)],
                              bench.settings.native_seconds)
-    outcomes = bench.loads.run(
-        [capped("fifty", kernel, 50)] + [capped(f"ten{i}", kernel, 10) for i in range(4)],
-        bench.settings.seconds)
+    loads = [capped("fifty", kernel, 50)] + [capped(f"ten{i}", kernel, 10) for i in range(4)]
+    outcomes = bench.loads.run(loads, bench.settings.seconds)
+    others = rival.shares(bench, loads, bench.settings.native_seconds)
     bench.result.add(at_least(Row(f"50 % beside four at 10 %, {kernel}", "%",
                                   outcomes[0].share_pct, 50, native[0].share_pct,
-                                  rivals.FIFTY_PCT), 48))
+                                  others[0]), 48))
     for i, outcome in enumerate(outcomes[1:], 1):
         bench.result.add(Row(f"beside it, 10 %, number {i}", "%", outcome.share_pct, 10,
-                             native[i].share_pct, rivals.FOUR_PCT))
+                             native[i].share_pct, others[i]))
     add_bars(bench, "50 % beside four at 10 %: work done")
 
 

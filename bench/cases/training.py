@@ -5,27 +5,25 @@ import sys
 import threading
 import time
 
-from harness import plot
+from harness import plot, rival
 from harness.bypass import standing_aside
 from harness.job import Failed
 from harness.result import Row, at_most, within, within_pct
 from harness.trainer import READY_S, Trainer, ready, record_together, take_models
 
-from . import rivals
-
 MIB = 1 << 20
 
 
-def start(bench, name, options, more=()):
-    """Starts a training of ResNet18."""
+def start(bench, name, options, more=(), environment=None):
+    """Starts a training of ResNet18. environment: of a native one."""
     command = [sys.executable, bench.settings.torch_load, "--json", *bench.settings.torch_options,
                *more]
-    return bench.machine.start(name, command, options)
+    return bench.machine.start(name, command, options, environment=environment)
 
 
-def train(bench, name, options, seconds):
+def train(bench, name, options, seconds, environment=None):
     """Runs one training alone. Returns its last line."""
-    job = start(bench, name, options, ["--seconds", str(seconds)])
+    job = start(bench, name, options, ["--seconds", str(seconds)], environment)
     job.check(READY_S + seconds)
     return job.json()[-1][1]
 
@@ -57,11 +55,12 @@ def resnet_overhead(bench):
 
 def resnet_half(bench):
     native = native_step_ms(bench)
-    last = train(bench, "half", ["--memory", "64GiB", "--cores", "50"],
-                 bench.settings.training_seconds)
+    seconds, options = bench.settings.training_seconds, ["--memory", "64GiB", "--cores", "50"]
+    last = train(bench, "half", options, seconds)
+    other = rival.measured(bench, lambda: train(bench, "rival", None, seconds, bench.rival.environment("half", options)))
     # Uses the mean: throttling makes steps uneven, and a share is about the work done.
     row = Row("ResNet18 at 50 %: mean step over native", "times", last["step_ms_mean"] / native, 2.0,
-              native=1.0, rival=rivals.RESNET_HALF_TIMES)
+              native=1.0, rival=other and other["step_ms_mean"] / native)
     bench.result.add(within_pct(row, 5))
     bench.result.add(Row("ResNet18 at 50 %: mean step", "ms", last["step_ms_mean"], 2 * native,
                          native))

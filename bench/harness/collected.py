@@ -38,6 +38,16 @@ def bar_of(row):
     return row["bar"] + ("" if row["pass"] else ": **uncertain**" if "runs_needed" in row else ": **missed**")
 
 
+def rival_name(result):
+    """The name of the library that the figures `rival` are of."""
+    return result.get("rival_source", "rival").split()[0].rstrip(",")
+
+
+def rival_sources(results):
+    """What the results that have figures `rival` say about these."""
+    return sorted({result["rival_source"] for result in results if any("rival" in row for row in result["cases"])})
+
+
 def without_rows_of(older, newer):
     names = {row["name"] for row in newer["cases"]}
     left = [{**result, "cases": [row for row in result["cases"] if row["name"] not in names]} for result in older]

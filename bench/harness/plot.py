@@ -5,7 +5,7 @@ from xml.sax.saxutils import escape
 COLORS = {"asked": "#b9c0c8", "got": "#1f6fb4", "native": "#5aa469", "mps": "#8e5ea2",
           "rival": "#d98032"}
 LABELS = {"asked": "asked", "got": "allot", "native": "native", "mps": "plain MPS",
-          "rival": "HAMi-core"}
+          "rival": "rival"}
 LINES = ["#1f6fb4", "#d98032", "#5aa469", "#8e5ea2", "#c0504d", "#3f8f8f"]
 
 

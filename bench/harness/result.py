@@ -173,8 +173,6 @@ class Result:
         self.rows, self.charts = [], []
 
     def add(self, row):
-        if self.machine.sim:
-            row.rival = None    # rivals were measured on a real GPU, so a simulated run has nothing to compare with
         self.rows.append(row)
         print(row.line(), flush=True)
 
@@ -199,7 +197,7 @@ class Result:
                 "gpu_uuid": self.machine.gpu_uuid if is_pinned else None,
                 "driver": none or self.machine.driver, "simulated": bool(none or self.machine.sim),
                 "date": self.date, "commit": self.commit, "command": self.command, "seed": self.seed,
-                "rival_source": None if none or self.machine.sim else self.rival_source,
+                "rival_source": self.rival_source if any(row.rival is not None for row in self.rows) else None,
                 "sharing": None if self.sharing == TIME else self.sharing,
                 "part": f"{self.part[0]}/{self.part[1]}" if self.part else "+".join(self.scenes or ()) or None,
                 "cases": [row.json() for row in self.rows],

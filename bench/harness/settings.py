@@ -16,6 +16,7 @@ class Settings:
     quick: bool
     torch_load: str
     native_seconds: float = 6.0
+    rival_seconds: float = 0.0  # for measuring --rival-library once
     launch_rounds: int = 10     # of native and tenant each
     launch_bursts: int = 300
     cell_seconds: float = 10.0  # where the bar is over 10 s

@@ -2,6 +2,7 @@
 check with a good and a bad run. Also the modes of allot-load. The accuracy of shares is not tested here."""
 
 import contextlib
+import hashlib
 import importlib.machinery
 import importlib.util
 import json
@@ -174,6 +175,9 @@ def test_a_copy_without_benches_or_python_says_so(home, tmp_path):
     (("three", "--sharing", "both"), "'both'"),
     (("three", "--gpu", "first"), "'first'"),
     (("three", "--runs", "0"), "'0'"),
+    (("three", "--rival-library", "/nonexistent"), "'/nonexistent'"),
+    (("three", "--rival-environment", "A={memory}"), "'A={memory}'"),
+    (("three", "--rival-environment", "A=1"), "--rival-library"),
 ])
 def test_bad_input_is_refused_and_named(home, arguments, wrong):
     result = bench(home, *arguments)
@@ -363,6 +367,33 @@ def test_a_bench_runs_as_often_as_asked(home, tmp_path):
     brief = bench(home, "start", "--quick", "--runs", "1000", "--within", "5", "--sim", "h200", "--json", path)
     (skipped,) = json.loads(path.read_text())["skipped"]
     assert skipped["name"].endswith(" of 1000 runs") and "out of time" in skipped["reason"], brief.stdout
+
+
+STUB = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void loaded(void)
+{
+	FILE *file = fopen(getenv("STUB_FILE"), "w");
+	fprintf(file, "%s", getenv("STUB_LIMITS"));
+	fclose(file);
+}
+"""
+
+
+def test_a_rival_library_is_measured_in_the_same_run(home, tmp_path):
+    library, path = tmp_path / "librival.so", tmp_path / "three.json"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-"], input=STUB, text=True, check=True)
+    result = bench(home, "three", "--seconds", "1", "--sim", "h200", "--json", path, "--rival-library", library,
+                   "--rival-environment", f"STUB_FILE={tmp_path}/{{name}}.txt,STUB_LIMITS={{memory_mib}}:{{cores_pct}}")
+    assert path.exists(), result.stdout + result.stderr
+    report = json.loads(path.read_text())
+    assert report["rival_source"] == f"librival.so, SHA-256 {hashlib.sha256(library.read_bytes()).hexdigest()}"
+    assert "--rival-library librival.so" in report["command"]
+    assert {file.name: file.read_text() for file in tmp_path.glob("*.txt")} == {f"t{pct}.txt": f"4096:{pct}" for pct in (45, 30, 15)}
+    # It limits nothing, so three programs share evenly.
+    rivals = [row["rival"] for row in report["cases"] if "rival" in row]
+    assert len(rivals) == 6 and all(20 < share < 50 for share in rivals), rivals
 
 
 def test_cells_beyond_the_end_of_the_run_are_skipped():

@@ -25,7 +25,7 @@ def written(**changes):
     """A result as bench/run writes it, with these changes; None removes a member."""
     machine = types.SimpleNamespace(gpu="NVIDIA H200", gpu_index=1, gpu_uuid="GPU-1", driver="580.1", sim=None, sharing=None)
     result = Result("three", machine, COMMIT, "HAMi-core", provenance.command_text(["three"]))
-    result.rows = [at_least(Row("a", "%", 2.0, runs=[1.0, 2.0, 4.0]), 1), at_least(Row("a", "%", 2.0, error=0.1), 1), Row("b", "", 3, error=float("inf"))]
+    result.rows = [Row("c", "%", 1, rival=2.0), at_least(Row("a", "%", 2.0, runs=[1.0, 2.0, 4.0]), 1), at_least(Row("a", "%", 2.0, error=0.1), 1), Row("b", "", 3, error=float("inf"))]
     values = {**result.json(), "date": "2026-12-05", **changes}
     return {name: value for name, value in values.items() if value is not None or name == "seed" and name not in changes}
 
@@ -44,8 +44,8 @@ def version_1(**changes):
 def test_the_bench_writes_what_the_check_demands(tmp_path):
     result = written()
     assert result["command"] == "bench/run three" and result["seed"] is None
-    assert ["runs_needed" in row for row in result["cases"]] == [True, False, False]
-    assert "error" not in result["cases"][2]        # one value has no standard error
+    assert ["runs_needed" in row for row in result["cases"]] == [False, True, False, False]
+    assert "error" not in result["cases"][3]        # one value has no standard error
     assert (result["gpu_index"], result["gpu_uuid"]) == (1, "GPU-1")
     assert check(tmp_path, result) == []
 

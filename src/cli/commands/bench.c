@@ -30,6 +30,8 @@ struct bench_options {
 	const char *runs;
 	const char *sharing;
 	const char *gpu;
+	const char *rival_library;
+	const char *rival_environment;
 	const char *sim;
 };
 
@@ -73,6 +75,13 @@ static const struct option_row rows[] = {
 	TEXT("--gpu", "INDEX", gpu,
 	     "the GPU that all programs of a benchmark use\n"
 	     "(default: 0); topology and ddp_half use several"),
+	TEXT("--rival-library", "FILE", rival_library,
+	     "another project's library that limits programs by\n"
+	     "LD_PRELOAD: cap, three, fifty_beside_four and\n"
+	     "resnet_half also run with it, without allot"),
+	TEXT("--rival-environment", "LIST", rival_environment,
+	     "NAME=VALUE,... for that library; {memory_mib},\n"
+	     "{cores_pct} and {name} in values are filled in"),
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, struct bench_options, sim,
 	       .offered = OPTION_SIM_SPECS,
 	       .help = "measure a simulated GPU: h200, or a file (allot-sim(5))"),
