@@ -94,7 +94,7 @@ CASES = [
     Case("start", calls.start, "start of a process that uses no GPU, measured alternately",
          lambda s: 3 if s.quick else 8, not_space=NO_GPU),
     Case("cluster_packing", packing.cluster_packing, "how full a cluster gets, by policy, on virtual time",
-         lambda s: 20 if s.quick else 900, is_long=True, not_space=NO_GPU),
+         packing.seconds_of, is_long=True, cuts=True, not_space=NO_GPU),
     Case("scheduler_scale", scheduler_scale.scheduler_scale, "cost of the scheduler's decisions, 100 to 5,000 nodes",
          lambda s: 30, is_long=True, not_space=NO_GPU),
     Case("resnet_overhead", training.resnet_overhead,

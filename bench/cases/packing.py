@@ -16,6 +16,9 @@ NAMES = {"allot-fragmentation": "allot, fragmentation", "allot-binpack": "allot,
          "hami-default": "HAMi's formula, its defaults", "fgd": "gradient descent",
          "fgd+": "gradient descent, the fuller first", "random": "chance"}
 SETTINGS = {"sizes": "sizes alone", "models": "models named", "cpus": "with CPUs"}
+# (experiment, setting, about how many seconds all seeds take), in an order in which the halves by --part take about as long.
+CELLS = (("day", "models", 370), ("day", "sizes", 155), ("fill", "models", 70), ("day", "cpus", 165), ("fill", "cpus", 50),
+         ("fill", "sizes", 90))
 SHOWN = (OURS, "hami-binpack", "fgd", "random")
 
 
@@ -24,10 +27,19 @@ def title_of(line):
     return f"{what}, {SETTINGS[line['setting']]}"
 
 
-def measure(bench):
+def cell_seconds(settings, cell):
+    return 4 if settings.quick else cell[2]
+
+
+def seconds_of(settings):
+    return sum(cell_seconds(settings, cell) for cell in CELLS)
+
+
+def measure(bench, experiment, setting):
     """{title: {policy: line}}"""
     seeds = 1 if bench.settings.quick else 5
-    command = [bench.machine.build.program("cluster-packing"), "--seeds", str(seeds)]
+    command = [bench.machine.build.program("cluster-packing"), "--seeds", str(seeds), "--experiment", experiment,
+               "--setting", setting]
     if bench.settings.quick:
         command += ["--scale", "16"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -62,9 +74,12 @@ def add_rows(bench, title, by_policy):
 def cluster_packing(bench):
     bench.result.has_gpu = False
     bench.result.seed = FIRST_SEED
-    groups = measure(bench)
-    for title, by_policy in groups.items():
-        add_rows(bench, title, by_policy)
+    groups = {}
+    for experiment, setting, _ in bench.cells(CELLS, lambda cell: cell_seconds(bench.settings, cell)):
+        found = measure(bench, experiment, setting)
+        groups.update(found)
+        for title, by_policy in found.items():
+            add_rows(bench, title, by_policy)
     rows = [Row(title, "%", lines[OURS]["packed_pct"], native=lines["hami-binpack"]["packed_pct"],
                 rival=lines["fgd"]["packed_pct"]) for title, lines in groups.items()]
     labels = {**plot.LABELS, "native": "HAMi's binpack", "rival": "gradient descent"}

@@ -15,6 +15,7 @@ from cases import llm, packing                          # noqa: E402
 from harness import machine as harness_machine          # noqa: E402
 from harness import collected, provenance               # noqa: E402
 from harness.result import Result, Row, at_least        # noqa: E402
+from harness.settings import Settings                   # noqa: E402
 
 COMMIT = "0123456789ab"
 HISTORY = {COMMIT + 28 * "0"}
@@ -219,6 +220,19 @@ def test_arrivals_follow_the_seed():
 def test_the_seed_of_cluster_packing_is_that_of_its_program():
     source = (ROOT / "bench" / "cluster_packing.c").read_text()
     assert re.search(r"#define SEED_FIRST (\d+)", source)[1] == str(packing.FIRST_SEED)
+
+
+def test_parts_of_cluster_packing_measure_all_its_cells(monkeypatch):
+    asked = []
+    monkeypatch.setattr(packing, "measure", lambda _, *cell: asked.append(cell) or {})
+    for part in ((1, 2), (2, 2)):
+        settings = Settings.of(False)
+        settings.part = part
+        assert sum(packing.cell_seconds(settings, cell) for cell in settings.part_of(packing.CELLS)) < 540
+        result = types.SimpleNamespace(charts=[])
+        packing.cluster_packing(types.SimpleNamespace(settings=settings, result=result,
+                                                      cells=lambda cells, _, settings=settings: settings.part_of(cells)))
+    assert sorted(asked) == sorted((experiment, setting) for experiment in ("day", "fill") for setting in packing.SETTINGS)
 
 
 def test_results_pages_refuses_a_wrong_file(tmp_path):
