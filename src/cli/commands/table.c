@@ -11,7 +11,8 @@
 
 #define GAP 2
 #define NAME_MIN 8
-#define LENT_LEAST 0.5 /* percent; a smaller lent share is not shown: it would be rounded to 0 */
+#define DELTA_LEAST 1.0 /* percentage points; a smaller deviation is not shown */
+#define LENT_LEAST 0.5  /* percent; a smaller lent share is not shown: it would be rounded to 0 */
 
 enum column {
 	COLUMN_TENANT,
@@ -24,6 +25,7 @@ enum column {
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
 	COLUMN_GOT_60S,
+	COLUMN_DELTA, /* shown when a tenant's share is DELTA_LEAST off */
 	/* COLUMN_STEP_P50 to COLUMN_STEP_RATE: shown if a tenant had steps recently and there is room */
 	COLUMN_STEP_P50,
 	COLUMN_STEP_P99,
@@ -56,6 +58,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 	[COLUMN_CORES_LIMIT] = { NULL, "LIMIT", false },
 	[COLUMN_GOT_1S] = { NULL, "1s", false },
 	[COLUMN_GOT_60S] = { NULL, "60s", false },
+	[COLUMN_DELTA] = { NULL, "DELTA", false },
 	[COLUMN_STEP_P50] = { "STEP", "p50", false },
 	[COLUMN_STEP_P99] = { NULL, "p99", false },
 	[COLUMN_STEP_RATE] = { NULL, "per s", false },
@@ -115,6 +118,14 @@ static void put_limit(const json_t *device, char *cell)
 	used = strlen(cell);
 	if (lent >= LENT_LEAST)
 		snprintf(cell + used, CELL_MAX - used, "+%.0f", lent);
+}
+
+static void put_delta(const json_t *device, char *cell)
+{
+	if (json_number_value(json_object_get(device, "delta_60s_pct")) < DELTA_LEAST)
+		strcpy(cell, "-");
+	else
+		put_number(device, "delta_60s_pct", format_got_pct, cell);
 }
 
 static void put_text(const json_t *object, const char *key, char *cell)
@@ -258,6 +269,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 	put_limit(device, row->cell[COLUMN_CORES_LIMIT]);
 	put_number(device, "got_1s_pct", format_got_pct, row->cell[COLUMN_GOT_1S]);
 	put_number(device, "got_60s_pct", format_got_pct, row->cell[COLUMN_GOT_60S]);
+	put_delta(device, row->cell[COLUMN_DELTA]);
 	put_steps(device, row);
 	put_number(device, "waited_s", format_seconds, row->cell[COLUMN_WAITED]);
 	snprintf(row->cell[COLUMN_REFUSED], CELL_MAX, "%lld", (long long)denied);
@@ -327,6 +339,8 @@ static void set_widths(struct table *table, int width)
 		table->width[COLUMN_USE] = 0;
 	if (!has_values(table, COLUMN_SWAPPED))
 		table->width[COLUMN_SWAPPED] = 0;
+	if (!has_values(table, COLUMN_DELTA))
+		table->width[COLUMN_DELTA] = 0;
 	if (!has_values(table, COLUMN_STEP_RATE))
 		hide_steps(table);
 	if (!has_values(table, COLUMN_PRIORITY))

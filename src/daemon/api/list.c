@@ -130,6 +130,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		(json_int_t)f->account.expired, "gang", f->in_gang, "gang_turns",
 		(json_int_t)f->gang_turns, "turns", (json_int_t)f->turns, "turns_given_up",
 		(json_int_t)f->turns_given_up);
+	json_object_set_new(more, "delta_60s_pct", json_real(rounded(tenant_delta_pct(t, i, f))));
 	json_object_set_new(more, "step_turns", json_integer((json_int_t)f->account.step_turns));
 	json_object_set_new(more, "step_ms", ms_or_null(f->step_ns));
 	json_object_set_new(more, "steps", steps_to_json(&f->steps));

@@ -34,8 +34,9 @@ struct lessee_figures {
 	struct arbiter_pace pace;
 	enum arbiter_mode mode;
 	double got_1s_pct, got_60s_pct;
-	double peak_1s_pct; /* largest percentage charged in any 150 ms of the last second */
-	bool waiting;       /* threads of the lessee wait until they may launch work */
+	double wanted_60s_pct; /* the time for which it worked or waited to work */
+	double peak_1s_pct;    /* largest percentage charged in any 150 ms of the last second */
+	bool waiting;          /* threads of the lessee wait until they may launch work */
 	bool busy;
 	bool stopped;        /* none of the lessee's processes can run */
 	bool in_gang;        /* turns are coordinated with the tenant's other cards: gang_board.h */

@@ -29,6 +29,20 @@ static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {
 	window_add(&l->window_1s, now_ns, charged_ns);
 	window_add(&l->window_60s, now_ns, charged_ns);
+	window_add(&l->wanted_60s, now_ns, l->wanted_ns);
+}
+
+/* A paused tenant wants nothing. With policy feedback, the arbiter counts no waits, so the waits seen at the ticks count. */
+static void count_wanted(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
+{
+	uint64_t waited_ns = arbiter_account(l->owner->arbiter, l->index).waited_ns;
+	uint64_t charge_ns = charged_ns - l->charged_at_tick_ns;
+	uint64_t wait_ns = waited_ns - l->waited_at_tick_ns;
+
+	if (l->owner->is_paced && l->seen.waiting && now_ns - l->tick_ns > charge_ns)
+		wait_ns = now_ns - l->tick_ns - charge_ns;
+	l->wanted_ns += charge_ns + (l->paused || l->seen.stopped ? 0 : wait_ns);
+	l->waited_at_tick_ns = waited_ns;
 }
 
 /*
@@ -42,6 +56,7 @@ static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 
 	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
 	step_window_read(&l->steps, &l->report->steps[l->device], now_ns);
+	count_wanted(l, now_ns, charged_ns);
 	if (l->is_quiet && !is_charged) {
 		l->tick_ns = now_ns;
 		return true;

@@ -45,6 +45,9 @@ struct lessee {
 	struct lend_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
+	/* time for which the lessee worked or waited to work, up to the latest tick; and its last minute */
+	uint64_t wanted_ns, waited_at_tick_ns;
+	struct window wanted_60s;
 	struct step_window steps;
 	/* the lessee's use of the card as NVML measured it (gpu/sensor.h); `use` is valid only if has_use */
 	bool has_use;

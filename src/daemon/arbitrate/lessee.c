@@ -33,6 +33,8 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 		arbiter_set_owner(a->arbiter, l->index, owner);
 		window_init(&l->window_1s, NSEC_PER_SEC, now_ns, 0);
 		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
+		window_init(&l->wanted_60s, 60 * NSEC_PER_SEC, now_ns, 0);
+		l->tick_ns = now_ns;
 		step_window_init(&l->steps, now_ns);
 		l->next = a->lessees;
 		a->lessees = l;
@@ -211,6 +213,7 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.peak_1s_pct = window_peak_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
+	f.wanted_60s_pct = window_pct(&lessee->wanted_60s, now_ns, lessee->wanted_ns);
 	f.steps = step_window_figures(&lessee->steps, &lessee->report->steps[lessee->device],
 				      now_ns);
 	pthread_mutex_unlock(&a->worker.lock);

@@ -15,6 +15,7 @@
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/state/node/subsystem.h"
 #include "daemon/state/fd_exchange_store.h"
+#include "policy/lease/rules/share_delta.h"
 
 #define SAVE_DELAY_NS (20 * NSEC_PER_MSEC)
 
@@ -377,6 +378,17 @@ void tenant_set_priority(struct tenant *tenant, int priority)
 double tenant_limit_pct(const struct tenant *tenant, unsigned device)
 {
 	return share_of(tenant, device).limit_pct;
+}
+
+double tenant_delta_pct(const struct tenant *tenant, unsigned device,
+			const struct lessee_figures *figures)
+{
+	const struct promise *p = &tenant->terms.device[device].promise;
+	/* Lent time is no deviation, and may have been lent at any time in the minute. */
+	double limit_pct = figures->lend_reason == LEND_OFF ? p->limit_pct : 100;
+
+	return share_delta_pct(p->cores_pct, limit_pct, figures->wanted_60s_pct,
+			       figures->got_60s_pct);
 }
 
 void tenant_scale_share(struct tenant *tenant, double scale)

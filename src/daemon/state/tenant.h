@@ -266,6 +266,9 @@ void tenant_set_priority(struct tenant *tenant, int priority);
 void tenant_scale_share(struct tenant *tenant, double scale);
 /* Returns the tenant's own limit times share_scale. Time that other tenants lend does not count. */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
+/* Returns how far the share of the last minute is from the share that was asked for (policy/lease/rules/share_delta.h). */
+double tenant_delta_pct(const struct tenant *tenant, unsigned device,
+			const struct lessee_figures *figures);
 
 /* Pauses or resumes. `swapped_out` (only with `paused`): the tenant's memory leaves the card too, or has left it. */
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);

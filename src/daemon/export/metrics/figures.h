@@ -137,7 +137,7 @@ struct metrics_tenant_device {
 	uint64_t swappable_bytes, swapped_bytes;
 	uint64_t stays_contexts_bytes, stays_known_bytes, stays_other_bytes;
 	double cores_asked_pct, cores_guaranteed_pct, cores_limit_pct, cores_limit_now_pct;
-	double cores_lent_pct, cores_spare_pct, cores_got_pct;
+	double cores_lent_pct, cores_spare_pct, cores_got_pct, cores_delta_pct;
 	bool is_elastic;
 	enum lend_reason lend_reason;
 	uint64_t lends, reclaims;

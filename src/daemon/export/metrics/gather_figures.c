@@ -225,6 +225,7 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.cores_lent_pct = f->limit_now_pct - tenant_limit_pct(t, i),
 		.cores_spare_pct = f->spare_pct,
 		.cores_got_pct = f->got_1s_pct,
+		.cores_delta_pct = tenant_delta_pct(t, i, f),
 		.is_elastic = elastic_is_on(t),
 		.lend_reason = f->lend_reason,
 		.lends = f->lends,

@@ -172,6 +172,10 @@ const struct metric metrics_rows[] = {
 	  "The part of its guarantee that it leaves to others." },
 	{ "allot_tenant_cores_got_ratio", GAUGE, OF_BOTH,
 	  RATIO(metrics_tenant_device, cores_got_pct), "GPU time charged, of the last second." },
+	{ "allot_tenant_cores_delta_ratio", GAUGE, OF_BOTH,
+	  RATIO(metrics_tenant_device, cores_delta_pct),
+	  "How far its share of the last minute is from what it asked for: below its guarantee, or "
+	  "above its limit. Of a guarantee only the part counts that it wanted." },
 	{ "allot_tenant_gpu_seconds_total", COUNTER, OF_BOTH,
 	  SECONDS(metrics_tenant_device, charged_ns), "GPU time charged." },
 	{ "allot_tenant_overrun_seconds_total", COUNTER, OF_BOTH,

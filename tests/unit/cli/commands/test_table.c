@@ -103,6 +103,25 @@ static void test_steps(void **state)
 }
 
 /* In a pipe or a file nothing is cut and no column that says something is left out. */
+/* A tenant that misses its guarantee by two points, beside one that is off by less than a point. */
+static void test_delta(void **state)
+{
+	static const char list[] =
+		"{\"devices\":[],\"tenants\":[{\"name\":\"a\",\"state\":\"running\",\"devices\":[{"
+		"\"index\":0,\"got_60s_pct\":28,\"delta_60s_pct\":2}]},"
+		"{\"name\":\"b\",\"state\":\"idle\",\"devices\":[{\"index\":0,\"got_60s_pct\":30,"
+		"\"delta_60s_pct\":0.4}]}]}";
+	char *text = render(list, 200);
+
+	assert_non_null(strstr(text, " 60s  DELTA  REFUSED"));
+	assert_non_null(strstr(text, "28.0    2.0"));
+	assert_non_null(strstr(text, "30.0      -"));
+	free(text);
+	text = render(two_tenants, 200);
+	assert_null(strstr(text, "DELTA"));
+	free(text);
+}
+
 static void test_unlimited(void **state)
 {
 	static const char name[] = "job-1234567-a-name-of-sixty-three-characters-is-the-longest-one";
@@ -258,6 +277,7 @@ int main(void)
 		cmocka_unit_test(test_eighty_columns),
 		cmocka_unit_test(test_narrow_keeps_names),
 		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_delta),
 		cmocka_unit_test(test_unlimited),
 		cmocka_unit_test(test_queued),
 		cmocka_unit_test(test_swapped),

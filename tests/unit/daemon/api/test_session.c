@@ -462,7 +462,7 @@ static void test_list(void **state)
 	json_t *r = fixture_ok(f, "{\"version\":1,\"op\":\"list\"}");
 	const char *name, *text, *uuid;
 	json_int_t bytes, used, quota, denied;
-	double busy, cores, limit, got1, got60, waited;
+	double busy, cores, limit, got1, got60, waited, delta;
 	int index, version;
 	assert_int_equal(json_unpack(r, "{s:i,s:[{s:i,s:s,s:s,s:I,s:I,s:f}*]}", "version", &version,
 				     "devices", "index", &index, "uuid", &uuid, "name", &name,
@@ -491,6 +491,10 @@ static void test_list(void **state)
 	assert_int_equal(denied, 2);
 	assert_true(cores == 30 && limit == 60 && waited == 1.5);
 	assert_true(got1 > 0 && got60 > 0);
+	assert_int_equal(json_unpack(r, "{s:[{s:[{s:f}]}]}", "tenants", "devices", "delta_60s_pct",
+				     &delta),
+			 0);
+	assert_true(delta >= 0 && delta <= 100);
 	int listed_pid = 0;
 	assert_int_equal(
 		json_unpack(r, "{s:[{s:[{s:i}]}]}", "tenants", "processes", "pid", &listed_pid), 0);

@@ -83,6 +83,8 @@ static void test_two_take_turns(void **state)
 	struct lessee_figures fa = lessee_figures(a->device[0].lessee);
 	struct lessee_figures fb = lessee_figures(b->device[0].lessee);
 	assert_true(fa.got_1s_pct > 25 && fb.got_1s_pct > 25);
+	/* Each wanted all of the time: what it did not get it waited for. */
+	assert_true(fa.wanted_60s_pct > 70 && fb.wanted_60s_pct > 70);
 	assert_true(fa.got_1s_pct + fb.got_1s_pct < 130);
 	assert_true(arbitration_figures(f->node->card[0].arbitration).busy_pct > 60);
 	client_close(&ca);

@@ -51,6 +51,7 @@ static struct metrics_figures one_of_each(void)
 	};
 	tenant_device = (struct metrics_tenant_device){ .labels = "tenant=\"t\",device=\"0\"",
 							.cores_asked_pct = 45.5,
+							.cores_delta_pct = 1.5,
 							.charged_ns = 2500000000,
 							.is_stopped = true };
 	container = (struct metrics_container){ .labels = "container=\"c\"" };
@@ -98,6 +99,7 @@ static void test_values_come_in_base_units(void **state)
 	struct metrics_figures f = one_of_each();
 	char *page = write_page(&f);
 	assert_has(page, "allot_tenant_cores_asked_ratio{tenant=\"t\",device=\"0\"} 0.455");
+	assert_has(page, "allot_tenant_cores_delta_ratio{tenant=\"t\",device=\"0\"} 0.015");
 	assert_has(page, "allot_tenant_gpu_seconds_total{tenant=\"t\",device=\"0\"} 2.5");
 	assert_has(page, "allot_tenant_stopped{tenant=\"t\",device=\"0\"} 1");
 	assert_has(page, "allot_build_info{version=\"1\",driver=\"2\",simulated=\"false\"} 1");
