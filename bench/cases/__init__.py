@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, llm, matrix, order, over_time,
+from . import (arrivals, bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, llm, matrix, order, over_time,
                oversubscribe, overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space,
                space_bursty, space_launch, space_lend, space_priority, space_shares, swap_trainings, together, topology,
                tracing, training)
@@ -109,6 +109,8 @@ CASES = [
          lambda s: 5 * 6 + s.seconds + 5, is_long=True),
     Case("seed_models", training.seed_models, "ResNet18, a transformer and a GRU at 45 / 30 / 15 %",
          training.seed_models_seconds, is_long=True, trains=True),
+    Case("arrivals", arrivals.arrivals, "a Transformer at 50 % as four models at 10 % arrive: its epoch time",
+         arrivals.seconds_of, is_long=True, trains=True),
     Case("models_overhead", overhead.models_overhead,
          "five models, two batches each, with a quota that does not bind", overhead.seconds_of,
          is_long=True, trains=True, cuts=True),

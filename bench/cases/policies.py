@@ -1,13 +1,14 @@
 """The same cases under each policy, in one run: a cap alone, 45 / 30 / 15 % together, a step."""
 
 from harness import plot, stats
-from harness.job import Failed
 from harness.load import Load
 from harness.result import Row
 
 from . import response
 from .shares import LARGE, capped
+from .under_policies import under_each
 
+DEFAULT = ("lease", "feedback", "token")      # of --policies
 CAPS = (20, 50, 80)
 THREE = (45, 30, 15)
 
@@ -15,7 +16,7 @@ THREE = (45, 30, 15)
 def seconds_of(settings):
     each = (1 if settings.quick else len(CAPS)) * (settings.cell_seconds + 4) + \
         settings.cell_seconds + 4.5 + response.step_seconds(settings) + 5
-    return len(settings.policies) * each + 2 * (settings.native_seconds + 4.5)
+    return len(settings.policies or DEFAULT) * each + 2 * (settings.native_seconds + 4.5)
 
 
 def measure(bench, policy, native):
@@ -42,18 +43,11 @@ def policies(bench):
     responses = {}
     native = bench.loads.run([Load(f"n{pct}", LARGE) for pct in THREE],
                              bench.settings.native_seconds)
-    for policy in bench.settings.policies:
-        try:
-            bench.machine.restart(["--policy", policy])
-        except Failed as error:
-            bench.result.skip(policy, f"not offered by this build: {error}")
-            continue
-        try:
-            responses[policy] = measure(bench, policy, native)
-        except Failed as error:
-            # The failure of a policy in a case is a result; the other policies are still measured.
-            bench.result.skip(f"{policy}: the rest", str(error))
-    bench.machine.restart([])
+
+    def note(policy):
+        responses[policy] = measure(bench, policy, native)
+
+    under_each(bench, bench.settings.policies or DEFAULT, note)
     if responses:
         bench.result.charts.append(lambda stem: plot.lines(
             stem + ".svg", "20 to 60 % by allot set, under each policy: means of 200 ms",

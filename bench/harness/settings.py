@@ -22,7 +22,7 @@ class Settings:
     cell_seconds: float = 10.0  # where the bar is over 10 s
     part: tuple = (1, 1)        # of the cells of a bench that has many: number, of so many
     end: float = None           # on the monotonic clock: no cell begins that would end later
-    policies: tuple = ("lease", "feedback", "token")
+    policies: tuple = ()        # of --policies; none: each bench's own default
     training_seconds: float = 8.0
     training_rounds: int = 3    # of native and tenant each
     torch_options: tuple = ()   # further ones of torch_load

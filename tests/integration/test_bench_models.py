@@ -14,15 +14,15 @@ import pytest
 from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
-from cases import training                          # noqa: E402
+from cases import arrivals, training, under_policies        # noqa: E402
 from cases.epochs import expected_s                 # noqa: E402
-from harness import stats, trainer                  # noqa: E402
+from harness import provenance, stats, trainer      # noqa: E402
 from harness.build import Build                     # noqa: E402
 from harness.bypass import standing_aside           # noqa: E402
 from harness.job import Failed                      # noqa: E402
 from harness.machine import Machine                 # noqa: E402
 from harness.pairs import Pairs, by_turns, until_known           # noqa: E402
-from harness.result import Row, within_pct          # noqa: E402
+from harness.result import Row, file_stem, within_pct       # noqa: E402
 from harness.trainer import record_together, series_of      # noqa: E402
 from load.trainings.serve import Server, merge, serve   # noqa: E402
 from load.trainings.steps import end_of_ranks       # noqa: E402
@@ -137,6 +137,58 @@ def test_epoch_time_is_inverse_to_a_quota_below_the_demand():
     assert expected_s(10, 60, 60) == 10 and expected_s(10, 60, 61) == 10
 
 
+def test_neighbours_arrive_after_every_third_epoch():
+    told = []
+
+    def neighbour(name, answer):
+        return types.SimpleNamespace(name=name, say=lambda *words: told.append((name, *words)), answer=lambda _: answer,
+                                     has_answered=lambda: False,
+                                     job=types.SimpleNamespace(process=types.SimpleNamespace(poll=lambda: None)))
+
+    target = types.SimpleNamespace(epoch_s=lambda steps: told.append("epoch") or float(steps + len(told)))
+    models = (("resnet18", 128), ("gru", 1024))
+    found = arrivals.epochs_beside(target, [neighbour("a", {}), neighbour("b", {})], models, 10)
+    train = ("measure", arrivals.TRAINS_S)
+    assert told == [*3 * ["epoch"], ("a", "model", "resnet18", 128), ("a", *train), *3 * ["epoch"],
+                    ("b", "model", "gru", 1024), ("b", *train), *3 * ["epoch"]]
+    assert [len(epochs) for epochs in found] == [3, 3, 3]
+    with pytest.raises(Failed, match="a: gru, batch 1024: no memory"):
+        arrivals.epochs_beside(target, [neighbour("a", {"model": "gru", "batch": 1024, "error": "no memory"})], models, 10)
+    assert arrivals.loss([10, 10, 10], [11, 11, 11]) == (pytest.approx(10), 0)
+
+
+def test_a_bench_is_repeated_under_each_policy(monkeypatch):
+    """A policy that is refused, or fails, does not keep the others from being measured."""
+    class Machine:
+        def __init__(self):
+            self.tenant_environment, self.told = {}, []
+
+        def restart(self, options):
+            tuning = self.tenant_environment.get("ALLOT_TUNING")
+            self.told.append((*options, Path(tuning).read_text() if tuning else None))
+            if options[1:] == ["nope"]:
+                raise Failed("no such policy")
+
+    def measured_with(*names):
+        skipped, prefixes = [], []
+        bench_ = types.SimpleNamespace(machine=Machine(), settings=types.SimpleNamespace(policies=names),
+                                       result=types.SimpleNamespace(bench="b", skip=lambda *words: skipped.append(words)))
+
+        def measure(prefix):
+            prefixes.append(prefix)
+            if prefix == "token: ":
+                raise Failed("ended")
+        under_policies.by_policies(bench_, measure)
+        return bench_, prefixes, skipped
+
+    assert measured_with()[1] == [""]
+    bench_, prefixes, skipped = measured_with("nope", "token", "feedback-p-nvml")
+    assert bench_.result.bench == "b-nope+token+feedback-p-nvml" and prefixes == ["token: ", "feedback-p-nvml: "]
+    assert skipped == [("nope", "not offered by this build: no such policy"), ("token: the rest", "ended")]
+    assert ("--policy", "feedback", "feedback_control = p\nfeedback_sensor = nvml\n") in bench_.machine.told
+    assert bench_.machine.told[-1] == (None,) and not bench_.machine.tenant_environment
+
+
 def test_a_bar_in_percent_of_the_request():
     assert within_pct(Row("r", "s", 20.5, 20), 3).passed
     assert not within_pct(Row("r", "s", 19.3, 20), 3).passed
@@ -233,7 +285,7 @@ def test_ranks_stop_at_the_same_step():
 # ---- end to end
 
 def bench(tmp_path, name, *options, sim="h200"):
-    """Returns (exit status, {name: row}, printed text)."""
+    """Returns (exit status, {name: row}, printed text). Checks the form of the result and its plots."""
     path = tmp_path / "result.json"
     result = subprocess.run(
         [sys.executable, ROOT / "bench" / "run", name, "--quick", "--build", BUILD, "--sim", sim,
@@ -242,7 +294,21 @@ def bench(tmp_path, name, *options, sim="h200"):
     output = result.stdout + result.stderr
     assert result.returncode in (0, 1) and "not measured" not in output, output
     found = json.loads(path.read_text())
+    faults = provenance.faults_of(found, file_stem(found) + ".json") if found["cases"] else []
+    assert not [fault for fault in faults if "command" not in fault]
     return result.returncode, {row["name"]: row for row in found["cases"]}, output
+
+
+@pytest.mark.alone  # durations of epochs
+def test_a_target_as_others_arrive(tmp_path):
+    _, rows, output = bench(tmp_path, "arrivals", "--policies", "lease,feedback-pid")
+    for policy in ("lease", "feedback-pid"):
+        name = f"{policy}: transformer, batch 256, 50 %, beside"
+        assert [len(rows[f"{name} {count}: epoch"]["runs"]) for count in (0, 1, 2)] == [3, 3, 3], output
+        assert rows[f"{name} 0: epoch"]["asked"] == pytest.approx(2 * rows[f"{name} 0: epoch"]["native"], rel=0.01)
+        # Natively the others take time from it.
+        assert rows[f"{name} 2: epoch longer than alone"]["native"] > 30, output
+    assert "skipped" not in output, output
 
 
 def test_overhead_of_a_quota_that_does_not_bind(tmp_path):

@@ -57,8 +57,9 @@ static const struct option_row rows[] = {
 	     "later, and report what was not measured"),
 	TEXT("--seconds", "S", seconds, "length of one measurement (default: 20; --quick: 5)"),
 	TEXT("--policies", "LIST", policies,
-	     "with policies: the policies to compare (default:\n"
-	     "lease,feedback,token)"),
+	     "with policies, arrivals, epoch_quota, epoch_memory,\n"
+	     "seed_models, models_overhead: the policies to compare\n"
+	     "(default: lease,feedback,token for policies, else lease)"),
 	TEXT("--scenes", "LIST", scenes,
 	     "with llm: the scenes to measure, such as servers,eager\n"
 	     "(default: all)"),
