@@ -138,12 +138,17 @@ def are_skips(value):
     return is_list(value) and all(isinstance(skip, dict) and skip.keys() == {"name", "reason"} for skip in value)
 
 
+def are_series(value):
+    members = {"name": is_text, "unit": is_unit, "every_s": is_number, "values": are_numbers}
+    return is_list(value) and all(isinstance(one, dict) and not list(faults_of_members(one, members, {})) for one in value)
+
+
 # The commit has a check of its own.
 REQUIRED = {"version": is_count, "bench": is_text, "gpu": is_text, "driver": is_text, "simulated": is_flag, "date": is_date,
             "commit": is_text, "cases": is_list}
 REQUIRED_OF_2 = {**REQUIRED, "command": is_command, "seed": is_seed}
 OPTIONAL = {"gpu_index": is_count, "gpu_uuid": is_text, "rival_source": is_text, "sharing": is_text, "part": is_text,
-            "skipped": are_skips}
+            "skipped": are_skips, "series": are_series}
 REQUIRED_OF_ROW = {"name": is_text, "unit": is_unit, "got": is_number}
 OPTIONAL_OF_ROW = {"asked": is_number, "native": is_number, "mps": is_number, "rival": is_number, "error": is_number,
                    "bar": is_text, "pass": is_flag, "runs": are_numbers, "runs_needed": is_count}

@@ -161,6 +161,7 @@ class Result:
         self.date = datetime.date.today().isoformat()
         self.rows = []
         self.charts = []        # functions that draw a chart to a path with this stem, see plot.py
+        self.series = []        # {"name", "unit", "every_s", "values"}: figures over time, see add_series()
         self.skipped = []       # {"name", "reason"}
         self.has_gpu = True     # False: the bench uses no GPU, so its result is the same on any
         self.part = None        # (number, count) of --part, when only a part of the cells was measured
@@ -175,6 +176,10 @@ class Result:
     def add(self, row):
         self.rows.append(row)
         print(row.line(), flush=True)
+
+    def add_series(self, name, unit, values, every_s=1):
+        """Records a figure over time, with a value for each `every_s` seconds."""
+        self.series.append({"name": name, "unit": unit, "every_s": every_s, "values": [round(value, 4) for value in values]})
 
     def skip(self, name, reason):
         """Records a case that could not be measured here, and why."""
@@ -201,6 +206,7 @@ class Result:
                 "sharing": None if self.sharing == TIME else self.sharing,
                 "part": f"{self.part[0]}/{self.part[1]}" if self.part else "+".join(self.scenes or ()) or None,
                 "cases": [row.json() for row in self.rows],
+                "series": self.series or None,
                 "skipped": self.skipped or None}
         return {key: value for key, value in values.items() if value is not None or key == "seed"}
 

@@ -15,7 +15,7 @@ from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
 from cases import arrivals, training, under_policies        # noqa: E402
-from cases.epochs import expected_s                 # noqa: E402
+from cases.epochs import by_rounds, expected_s      # noqa: E402
 from harness import provenance, stats, trainer      # noqa: E402
 from harness.build import Build                     # noqa: E402
 from harness.bypass import standing_aside           # noqa: E402
@@ -135,6 +135,12 @@ def test_turns_alternate_until_the_median_is_precise():
 def test_epoch_time_is_inverse_to_a_quota_below_the_demand():
     assert expected_s(10, 60, 30) == 20 and expected_s(10, 60, 10) == 60
     assert expected_s(10, 60, 60) == 10 and expected_s(10, 60, 61) == 10
+
+
+def test_no_size_is_always_measured_first():
+    order = []
+    assert by_rounds(lambda size: order.append(size) or len(order), "abc", 2) == {"a": [1, 6], "b": [2, 4], "c": [3, 5]}
+    assert "".join(order) == "abcbca"
 
 
 def test_neighbours_arrive_after_every_third_epoch():
@@ -332,13 +338,15 @@ def test_epochs_follow_the_quota(tmp_path):
     assert epochs[30]["got"] > 1.4 * epochs[100]["got"], output
     assert epochs[30]["asked"] == pytest.approx(epochs[30]["native"] * demand / 30, rel=0.01)
     assert epochs[100]["asked"] == epochs[100]["native"]
+    assert all(len(row["runs"]) == 3 for row in epochs.values())
 
 
 def test_epochs_under_memory_quotas_and_an_error_under_too_small_a_one(tmp_path):
     _, rows, output = bench(tmp_path, "epoch_memory")
     error = next(row for name, row in rows.items() if name.endswith("an error after"))
     assert error["pass"], output
-    assert sum("epoch" in name and "bar" in row for name, row in rows.items()) == 4, output
+    judged = [row for name, row in rows.items() if name.endswith("of that with 64 GiB")]
+    assert len(judged) == 3 and all(len(row["runs"]) == 2 for row in judged), output
 
 
 def test_three_trainings_at_once(tmp_path):
