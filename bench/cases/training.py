@@ -11,6 +11,8 @@ from harness.job import Failed
 from harness.result import Row, at_most, within, within_pct
 from harness.trainer import READY_S, Trainer, ready, record_together, take_models
 
+from .under_policies import by_policies, count
+
 MIB = 1 << 20
 
 
@@ -188,13 +190,31 @@ def oom(bench):
 SEED_MODELS = {"resnet18": (45, 128), "transformer": (30, 64), "gru": (15, 1024)}
 
 
+def together_seconds(settings):
+    """The length of the window in which all train: 60 s, as in figure 10 of Lu et al., without --seconds and --quick."""
+    return 3 * settings.seconds
+
+
 def seed_models_seconds(settings):
-    return 45 + 3 * (settings.native_seconds + 1) + settings.seconds + settings.settle_s + 3
+    return count(settings) * (
+        45 + 3 * (settings.native_seconds + 1) + together_seconds(settings) + settings.settle_s + 3)
 
 
 def seed_models(bench):
+    """Table 7 and figure 10 of Lu et al."""
+    series = {}
+    by_policies(bench, lambda prefix: series.update(measure_seed_models(bench, prefix)))
+    bench.result.charts.append(lambda stem: plot.bars(
+        stem + ".svg", "Three trainings at 45 / 30 / 15 %: step rate against native alone",
+        bench.result.rows, "%"))
+    bench.result.charts.append(lambda stem: series and plot.lines(
+        stem + "-second.svg", "Three trainings at 45 / 30 / 15 %: step rate in each second", series,
+        {name: SEED_MODELS[name][0] for name in series if name in SEED_MODELS}, "%"))
+
+
+def measure_seed_models(bench, prefix):
     """Native processes and tenants start together, to save time. The native ones are measured one after the other while
-    nothing else runs, and have ended before the tenants begin."""
+    nothing else runs, and have ended before the tenants begin. Returns {model: its share in each second}."""
     native = [Trainer(bench, f"native-{model}") for model in SEED_MODELS]
     tenants = [Trainer(bench, model, ["--memory", "24GiB", "--cores", str(pct)])
                for model, (pct, _) in SEED_MODELS.items()]
@@ -205,18 +225,21 @@ def seed_models(bench):
     for trainer in native:
         trainer.end()
 
-    settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
+    settle_s, seconds = bench.settings.settle_s, together_seconds(bench.settings)
+    series = {}
     answers = record_together(tenants, settle_s + seconds)
     for (model, (pct, batch)), before, answer in zip(SEED_MODELS.items(), alone, answers):
-        rate = answer["series"].rate(settle_s, settle_s + seconds)
-        share = 100 * rate * before["step_ms_mean"] / 1e3
-        bench.result.add(within(Row(f"{model}, batch {batch}, {pct} %: steps a second", "%", share,
+        def share(begin, end, of=answer["series"], step_ms=before["step_ms_mean"]):
+            return 100 * of.rate(settle_s + begin, settle_s + end) * step_ms / 1e3
+        bench.result.add(within(Row(f"{prefix}{model}, batch {batch}, {pct} %: steps a second", "%", share(0, seconds),
                                     pct, native=100.0), bench.bar(0.5, 5)))
+        each = [share(second, second + 1) for second in range(int(seconds))]
+        bench.result.add(Row(f"{prefix}{model}: 1 s windows, std dev", "points", statistics.pstdev(each)))
+        bench.result.add_series(f"{prefix}{model}: steps a second", "%", each)
+        series[prefix + model] = each
     for (model, _), before, answer in zip(SEED_MODELS.items(), alone, answers):
-        bench.result.add(Row(f"{model}: mean step", "ms", answer["step_ms_mean"],
+        bench.result.add(Row(f"{prefix}{model}: mean step", "ms", answer["step_ms_mean"],
                              native=before["step_ms_mean"]))
-        bench.result.add(Row(f"{model}: of a native step, GPU idle for the host", "% of it",
+        bench.result.add(Row(f"{prefix}{model}: of a native step, GPU idle for the host", "% of it",
                              100 * (1 - before["gpu_ms_mean"] / before["step_ms_mean"])))
-    bench.result.charts.append(lambda stem: plot.bars(
-        stem + ".svg", "Three trainings at 45 / 30 / 15 %: step rate against native alone",
-        bench.result.rows, "%"))
+    return series
