@@ -319,6 +319,8 @@ def test_a_target_as_others_arrive(tmp_path):
 
 def test_overhead_of_a_quota_that_does_not_bind(tmp_path):
     _, rows, output = bench(tmp_path, "models_overhead")
+    beside = rows["resnet18, 128 x samples: added, beside native processes"]
+    assert len(beside["runs"]) == 2 and "at most" in beside["bar"], output
     added = rows["resnet18, 128 x samples: added"]
     assert added["unit"] == "%" and -50 < added["got"] < 50, output
     assert next(row["got"] for name, row in rows.items() if "its standard error, 3 pairs of" in name) >= 0
