@@ -125,7 +125,7 @@ def test_no_way_to_page_lock_memory_passes_its_quota(shared, programs):
 
 # ---- what the library needs ----
 
-@pytest.mark.parametrize("call", ["madvise", "socket"])
+@pytest.mark.parametrize("call", ["threads", "madvise", "socket"])
 def test_a_process_in_which_the_library_cannot_work_gets_no_context(shared, programs, call):
     done = shared.run("--memory", "2GiB", "--", programs.further, "without", call)
     assert "begun" not in done.stdout and done.returncode != 0

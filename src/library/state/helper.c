@@ -57,17 +57,21 @@ void helper_wake(void)
 		sys_futex_wake(&bell, 1);
 }
 
-void helper_start(void)
+bool helper_start(void)
 {
 	WITH_LOCK(&locks.helper_start);
 	if (is_started)
-		return;
+		return true;
+	if (!thread_create(helper_main)) {
+		log_refusal(
+			"no GPU for this process: the library's helper thread can't be started; "
+			"raise the limit of threads (ulimit -u), or let the seccomp filter allow clone");
+		return false;
+	}
 	is_started = true;
 	atexit(duties->on_exit);
-	if (!thread_create(helper_main))
-		log_write("cannot start the library's helper thread: launches still wait for their "
-			  "turn, but the GPU time of this process is not measured");
 	duties->on_start();
+	return true;
 }
 
 void helper_stop(void)

@@ -18,8 +18,11 @@ struct helper_duties {
 /* Call before the first helper_start(). */
 void helper_assign(const struct helper_duties *duties);
 
-/* Starts the thread unless it runs. The thread blocks all signals, so that signals reach only the program's threads. */
-void helper_start(void);
+/*
+ * Starts the thread unless it runs. The thread blocks all signals, so that signals reach only the program's threads. Returns
+ * false if it can't be started: without it no work is seen to end, so the caller must refuse the context.
+ */
+bool helper_start(void);
 
 /*
  * Makes the helper thread poll at once. Call when work begins on an idle device, or a thread waits for in-flight work. Cheap if

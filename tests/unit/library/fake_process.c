@@ -120,8 +120,9 @@ int process_current_index(void)
 	return 0;
 }
 
-void helper_start(void)
+bool helper_start(void)
 {
+	return true;
 }
 
 void helper_wake(void)

@@ -75,8 +75,8 @@ static CUresult find_tenant_device(CUdevice device, int *ret_index)
 }
 
 /*
- * Records a new context, and starts the library's threads. Returns false if out of memory; then the caller must destroy the
- * context, because its charge could never be given back.
+ * Records a new context, and starts the library's threads. Returns false if out of memory or without a helper thread; then the
+ * caller must destroy the context, because its charge could never be given back.
  */
 static bool record_context(CUcontext context, int index, uint64_t cost)
 {
@@ -87,7 +87,8 @@ static bool record_context(CUcontext context, int index, uint64_t cost)
 		.bytes = cost,
 	};
 
-	helper_start();
+	if (!helper_start())
+		return false;
 	inflight_note_context(context);
 	swap_add_context(context);
 	swap_start();
