@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from held import SIM, compile_c
+from held import PROGRAMS, SIM, compile_c, link_with_driver
 from machines import BUILD, ROOT, make_machine, wait_until
 from servers import start_servers
 from test_violations import log_of
@@ -32,6 +32,7 @@ class Programs:
         self.further = compile_c(folder / "further", f"-I{ROOT}/src", SOURCES / "further.c", "-ldl")
         self.pretender = compile_c(folder / "pretender", f"-I{ROOT}/src", SOURCES / "pretender.c")
         self.wire = compile_c(folder / "wire", "-static", f"-I{ROOT}/src", "wire.c")
+        self.blocks = compile_c(folder / "blocks", f"-I{PROGRAMS}", SOURCES / "blocks.c", *link_with_driver())
         # A name that would forge a line of the log.
         self.forged = folder / "a\nallotd: x"
         self.forged.write_bytes(self.wire.read_bytes())
@@ -162,6 +163,7 @@ UNCHARGED = "allotd compares measured with charged time, never charged time with
 TIME = {
     "destroyed streams": ["@further", "churn", 30],
     "the library's thread blocked": ["@further", "deaf", 30],
+    "launches that all differ": ["@blocks", 30],
     "paid": ["@further", "paid", "@copy", 30],
     "paid for a fifth of each second": ["@further", "burst", "@copy", 30],
     "own control page": ["@further", "page", 30],

@@ -12,10 +12,11 @@
 
 #define PROBES 16 /* number of places, beginning at the hash, where a stream's record may be */
 /*
- * The length assumed for work of unknown length, for a tenant that runs at the same time as others. It is long, so that the
- * bound of work in flight (depth_ns) admits only a few launches of unknown length.
+ * The length assumed for work of unknown length, for a tenant that runs at the same time as others, and for any while
+ * UNKNOWN_MOST launches are in flight. It is long, so that the bound of work in flight (depth_ns) admits only a few such launches.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
+#define UNKNOWN_MOST 4
 /* Under a lease, a mark is recorded behind this much predicted work, or this many launches. */
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
@@ -368,7 +369,9 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 	if (!is_known)
 		ns = atomic_load_explicit(&s->average_ns, memory_order_relaxed);
 	pass->ns = ns;
-	if (!ns && pass->pays)
+	/* Otherwise a program whose launches all differ could fill the driver's queue before any of them has ended. */
+	if (!ns && (pass->pays || atomic_load_explicit(&inflight_devices[s->device].inflight,
+						       memory_order_relaxed) >= UNKNOWN_MOST))
 		ns = UNKNOWN_NS;
 	atomic_fetch_add_explicit(&s->launched, 1, memory_order_relaxed);
 	if (unlikely(inflight_is_overflow(s))) {
