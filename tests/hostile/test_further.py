@@ -4,6 +4,7 @@ may have. Ways that still gain something are marked, with their cause."""
 import json
 import os
 import pathlib
+import pwd
 import re
 import subprocess
 import time
@@ -12,12 +13,14 @@ import pytest
 
 from held import PROGRAMS, SIM, compile_c, link_with_driver
 from machines import BUILD, ROOT, make_machine, wait_until
-from servers import start_servers
+from servers import start, start_servers
 from test_violations import log_of
 
 SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
 SETTINGS = "census_interval = 50ms\non_violation = end\n"
 SLACK_MIB = 512  # of CENSUS_SLACK_BYTES (census_policy.h)
+NOBODY = pwd.getpwnam("nobody")
+USER = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_groups": []}
 
 
 def gains(cause):
@@ -32,6 +35,7 @@ class Programs:
         self.further = compile_c(folder / "further", f"-I{ROOT}/src", SOURCES / "further.c", "-ldl")
         self.pretender = compile_c(folder / "pretender", f"-I{ROOT}/src", SOURCES / "pretender.c")
         self.wire = compile_c(folder / "wire", "-static", f"-I{ROOT}/src", "wire.c")
+        self.grab = compile_c(folder / "grab", SOURCES / "grab.c", *link_with_driver())
         self.blocks = compile_c(folder / "blocks", f"-I{PROGRAMS}", SOURCES / "blocks.c", *link_with_driver())
         # A name that would forge a line of the log.
         self.forged = folder / "a\nallotd: x"
@@ -131,6 +135,42 @@ def test_a_process_in_which_the_library_cannot_work_gets_no_context(shared, prog
     done = shared.run("--memory", "2GiB", "--", programs.further, "without", call)
     assert "begun" not in done.stdout and done.returncode != 0
     assert "no GPU for this process" in done.stderr
+
+
+# ---- several tenants of one user ----
+
+@pytest.fixture
+def system(machine, programs, tmp_path):
+    """The daemon of a machine, which serves all users."""
+    if os.geteuid() != 0:
+        pytest.skip("the daemon is root's, the attacker's tenants are not")
+    (tmp_path / "settings").write_text(SETTINGS + "watch_tasks = off\n")
+    (tmp_path / "cards").write_text("[gpu]\n")
+    machine.run_dir.mkdir(parents=True, mode=0o755)
+    start("allot-sim", "--socket", machine.run_dir / "sim.sock", "--spec", tmp_path / "cards")
+    start("allotd", "--run-dir", machine.run_dir, "--sim-socket", machine.run_dir / "sim.sock", "--nvml",
+          BUILD / "sim" / "libnvidia-ml.so.1", "--config", tmp_path / "settings")
+    (machine.run_dir / "sim.sock").chmod(0o666)
+    for path in (machine.run_dir, programs.pretender):
+        for folder in [path, *path.parents]:
+            if folder.stat().st_mode & 0o777 == 0o700:
+                folder.chmod(0o711)
+    if subprocess.run(["test", "-x", BUILD / "allot"], check=False, **USER).returncode != 0:
+        pytest.skip("other users can't reach the build's directory")
+    return machine
+
+
+def test_two_tenants_of_a_user_do_not_lower_the_cost_of_contexts(system, programs):
+    for name in "one", "two":
+        tenant = system.start("--name", name, "--memory", "1GiB", "--", programs.pretender, "low", 70,
+                              environment={"HOME": "/"}, cwd="/", **USER)
+        assert tenant.stdout.readline() == "begun\n", tenant.stderr.read()
+    for _ in range(30):
+        system.ps()
+    honest = system.start("--name", "honest", "--memory", "1GiB", "--", programs.grab, stdin=subprocess.PIPE)
+    assert honest.stdout.readline() == "ready\n", honest.stderr.read()
+    [device] = system.tenants()["honest"]["devices"]
+    assert device["memory_used_bytes"] >> 20 == 518
 
 
 # ---- time ----

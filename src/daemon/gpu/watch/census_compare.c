@@ -1,6 +1,7 @@
 #include "daemon/gpu/watch/census_compare.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -52,8 +53,14 @@ static void learn_context(struct node *node, struct card *card, struct process *
 			    VIOLATION_INTERVALS * node->config.census_ns) ||
 	    procfs_is_stopped(p->pid))
 		return;
-	uint64_t cost = census_confirmed_context(&card->context_least, p->tenant->terms.id,
-						 nvml_bytes);
+	/* A user may have several tenants. But root starts tenants for others, and a private daemon has only one user. */
+	const struct tenant_terms *terms = &p->tenant->terms;
+	char owner[sizeof(card->context_least.tenant)];
+	if (node->is_private || !terms->uid)
+		snprintf(owner, sizeof(owner), "%s", terms->id);
+	else
+		snprintf(owner, sizeof(owner), "uid %u", (unsigned)terms->uid);
+	uint64_t cost = census_confirmed_context(&card->context_least, owner, nvml_bytes);
 	if (cost < card->context_bytes)
 		publish_context(node, card, cost);
 }
