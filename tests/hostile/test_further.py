@@ -76,6 +76,7 @@ def clean_environment(machine):
 # ---- memory ----
 
 MEMORY = {
+    "below many processes, without environment": (True, ["@further", "deep", 70, "@wire", 20000]),
     "not dumpable, without environment": (True, ["@further", "undumpable", 20000]),
     "with a newline in its name": (True, ["@forged", 20000]),
     "with all ledgers at zero": (False, ["@further", "zero", 3500]),
