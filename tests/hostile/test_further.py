@@ -37,6 +37,7 @@ class Programs:
         self.wire = compile_c(folder / "wire", "-static", f"-I{ROOT}/src", "wire.c")
         self.grab = compile_c(folder / "grab", SOURCES / "grab.c", *link_with_driver())
         self.blocks = compile_c(folder / "blocks", f"-I{PROGRAMS}", SOURCES / "blocks.c", *link_with_driver())
+        self.blocked = compile_c(folder / "blocked", f"-I{PROGRAMS}", SOURCES / "blocked.c", *link_with_driver())
         # A name that would forge a line of the log.
         self.forged = folder / "a\nallotd: x"
         self.forged.write_bytes(self.wire.read_bytes())
@@ -234,6 +235,26 @@ def test_a_capped_tenant_gets_no_more_than_its_cap(busy, programs, way):
     finally:
         thief.terminate()
         thief.wait(timeout=20)
+
+
+@pytest.mark.alone  # shares
+def test_tenants_with_blocked_work_do_not_starve_another(busy, programs):
+    """Each of them may be stuck until it gets a lease, whatever its share."""
+    machine, victim = busy
+    tenants = [machine.start("--name", f"blocked{i}", "--cores", 1, "--cores-limit", 1, "--memory", "1GiB", "--",
+                             programs.blocked, 30) for i in range(8)]
+    try:
+        for tenant in tenants:
+            assert tenant.stdout.readline() == "begun\n", tenant.stderr.read()
+        begin, before = gpu_time(machine)
+        time.sleep(3.5)
+        now, after = gpu_time(machine)
+        assert 100 * (after[victim] - before[victim]) / (now - begin) > 20, "nearly nothing"
+    finally:
+        for tenant in tenants:
+            tenant.terminate()
+        for tenant in tenants:
+            tenant.wait(timeout=20)
 
 
 def test_tenants_that_come_and_go_do_not_accuse_another(busy, programs):

@@ -96,7 +96,7 @@
  *               (arbiter_observation), often if they do not. The time lost by a late poll is the tenant's own.
  *   Need        If a tenant waits at the gate and its in-flight work outlives the drain, this work may wait for the very
  *               launch that is held (a host function waits for a lock, or a kernel for another kernel). This work is charged
- *               as if it ran, so the tenant might never again have tokens or a turn. Such a tenant gets min_lease_ns every
+ *               as if it ran, so the tenant might never again have tokens or a turn. One such tenant gets min_lease_ns every
  *               need_ns, whatever its account says.
  */
 #pragma once

@@ -249,6 +249,7 @@ struct arbiter {
 	bool worked; /* work was seen under this lease */
 	/* granted to a tenant in need (order_in_need()), so the lease lasts min_lease_ns even without tokens */
 	bool out_of_turn;
+	uint64_t in_need_at; /* when a lease was last granted to a tenant in need */
 	uint64_t granted_at;
 	double charged_before;  /* the holder's charged_ns at granted_at */
 	uint64_t ramp_before;   /* the holder's seen.ramp_ns at granted_at */
@@ -364,7 +365,7 @@ double order_scale(const struct arbiter *a);
 void order_read_demand(struct arbiter *a);
 /* Sets `candidate`, limits how far a returning tenant's virtual time may lag, and advances the virtual clock. */
 void order_mark_candidates(struct arbiter *a);
-/* Returns true if the tenant may be stuck without a lease and had none for need_ns (arbiter.h: Need). */
+/* Returns true if the tenant may be stuck without a lease, and no tenant in need had one for need_ns (arbiter.h: Need). */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
  * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. If starts

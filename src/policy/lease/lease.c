@@ -18,6 +18,8 @@ void lease_grant(struct arbiter *a, int tenant)
 
 	quantum_learn(a);
 	a->out_of_turn = order_in_need(a, t);
+	if (a->out_of_turn)
+		a->in_need_at = a->clock;
 	charge_begin(t);
 	if (a->last_holder != NONE && a->last_holder != tenant)
 		t->uncharged_ns = switch_cost_ns(a, t);

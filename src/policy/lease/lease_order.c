@@ -54,7 +54,8 @@ void order_read_demand(struct arbiter *a)
 bool order_in_need(const struct arbiter *a, const struct tenant *t)
 {
 	return (t->overrunning || t->gang.is_stuck) && t->seen.waiting && t->demand &&
-	       t->state == LEASE_STOP && a->clock - t->held_at >= a->config.need_ns;
+	       t->state == LEASE_STOP && a->clock - t->held_at >= a->config.need_ns &&
+	       a->clock - a->in_need_at >= a->config.need_ns;
 }
 
 static double tokens_needed(const struct arbiter *a, const struct tenant *t)
