@@ -125,6 +125,19 @@ def test_memory_of_a_stopped_process_is_taken_back(shared, programs):
         end(shared, tenant)
 
 
+@gains("memory of which only an exported descriptor is left is charged to nobody (vmm_add_reference() in hook_vmm.c), and NVML "
+       "lists it for no process")
+def test_memory_behind_exported_descriptors_is_charged(shared, programs):
+    tenant = shared.start("--name", "thief", "--memory", "4GiB", "--", programs.further, "export", 20)
+    assert tenant.stdout.readline() == "begun\n", tenant.stderr.read()
+    try:
+        for _ in range(20):
+            shared.ps()  # each connection causes a census
+        assert held_mib(shared) <= 4096 + SLACK_MIB
+    finally:
+        end(shared, tenant)
+
+
 def test_no_way_to_page_lock_memory_passes_its_quota(shared, programs):
     done = shared.run("--host-memory", "32MiB", "--memory", "2GiB", "--", programs.further, "host")
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

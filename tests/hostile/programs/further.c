@@ -8,6 +8,7 @@
  *     further zero MIB                holds memory, and sets all ledgers of its tenant to 0
  *     further without CALL            makes a context, although system call CALL fails for the process
  *     further host                    allocates page-locked memory in each way that the driver has
+ *     further export GIB              makes GIB times 1 GiB, of each of which only an exported descriptor is left
  *     further churn SECONDS           launches into streams that it destroys while they have work
  *     further deaf SECONDS            launches while a signal handler blocks the library's thread
  *     further paid COPY SECONDS       launches by a copy of the driver, and reports this work truthfully
@@ -53,6 +54,8 @@ static struct {
 	int (*host_alloc_old)(void **, size_t);
 	int (*host_register)(void *, size_t, unsigned);
 	int (*create)(uint64_t *, size_t, const CUmemAllocationProp *, unsigned long long);
+	int (*export)(void *, uint64_t, int, unsigned long long);
+	int (*release)(uint64_t);
 	int (*pool)(void **, const CUmemPoolProps *);
 	int (*from_pool)(uint64_t *, size_t, void *, void *);
 } d;
@@ -78,6 +81,8 @@ static void open_driver(const char *name)
 	FIND(host_alloc_old, "cuMemAllocHost_v2");
 	FIND(host_register, "cuMemHostRegister_v2");
 	FIND(create, "cuMemCreate");
+	FIND(export, "cuMemExportToShareableHandle");
+	FIND(release, "cuMemRelease");
 	FIND(pool, "cuMemPoolCreate");
 	FIND(from_pool, "cuMemAllocFromPoolAsync");
 	if (d.init(0) || d.retain(&context, 0) || d.set_current(context))
@@ -140,6 +145,23 @@ static void keep_ledgers_at_zero(uint64_t mib)
 	for (;; usleep(200))
 		for (unsigned i = 0; report && i < 16; i++)
 			report->slot[i].device[0].used_bytes = 0;
+}
+
+static int keep_descriptors(unsigned gib)
+{
+	CUmemAllocationProp prop = { .type = 1,
+				     .location = { .type = 1 },
+				     .requestedHandleTypes = 1 };
+	uint64_t handle;
+	int fd;
+	open_driver("libcuda.so.1");
+	for (unsigned i = 0; i < gib; i++)
+		if (d.create(&handle, 1024 * MIB, &prop, 0) || d.export(&fd, handle, 1, 0) ||
+		    d.release(handle))
+			break;
+	begun();
+	pause();
+	return 0;
 }
 
 static int try_host_memory(void)
@@ -277,6 +299,8 @@ int main(int argc, char **argv)
 		return run_deep((unsigned)atoi(first), argv + 3);
 	if (!strcmp(way, "without"))
 		return run_without(first);
+	if (!strcmp(way, "export"))
+		return keep_descriptors((unsigned)atoi(first));
 	if (!strcmp(way, "host"))
 		return try_host_memory();
 	if (!strcmp(way, "undumpable") || !strcmp(way, "stopped")) {
