@@ -222,6 +222,7 @@ static void stop_tenants(struct node *node)
  */
 static int clean_up_after_adoption(struct node *node, struct error *err)
 {
+	adopt_end_unused(node);
 	space_sweep(node);
 	checkpoint_recover(node, is_to_stay_out);
 	return 0;

@@ -345,8 +345,8 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 		ended_seen_ns = 0;
 
 	/*
-	 * While the process had no work, the heartbeat came only once a second. Now it will come often, so start the wait
-	 * again.
+	 * While this process had no work, the heartbeat came only once a second, so the last one may be old. From now on
+	 * it comes often. So count HEARTBEAT_PATIENCE_NS from now, not from the last heartbeat.
 	 */
 	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
 		heartbeat_seen_ns = now_ns;

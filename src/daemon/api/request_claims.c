@@ -201,7 +201,7 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 	if (processes && !force)
 		return error_set(
 			err, EBUSY,
-			"device '%s' is in use by %u process%s: end its containers first, or add --force",
+			"device '%s' is in use by %u process%s: end the containers that use the device, or add --force",
 			key.text + strlen(KEY_PREFIX), processes, processes == 1 ? "" : "es");
 	r = claims_release(session->node->claims, key.text, "released by request", err);
 	if (r >= 0)

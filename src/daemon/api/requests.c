@@ -417,7 +417,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	if (count == 0 && !has_elastic && !has_priority && !has_on_violation && !has_on_full)
 		return error_set(
 			err, EINVAL,
-			"devices: missing: the request must have at least one of devices, priority, elastic, on_full and on_violation");
+			"devices: missing, as are priority, elastic, on_full and on_violation: set at least one of these");
 	r = change_devices(tenant, &change, list, count, err);
 	if (r >= 0)
 		r = claims_set_terms(session->node->claims, tenant, &change, err);

@@ -57,7 +57,7 @@ struct tenant_terms {
 	struct tenant_device_terms {
 		struct card *card;
 		struct promise promise;
-		/* slots of the card that the claim has (slots.h); empty without a claim */
+		/* the numbered parts of the card that the claim has (slots.h); empty without a claim */
 		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 	struct tenant_claim claim;
@@ -179,6 +179,7 @@ struct tenant {
 	/* path in cgroup version 2 of the command's own cgroup (daemon/tasks/commands/command_cgroups.h); NULL: it has none */
 	char *command_cgroup;
 	uint64_t command_cgroup_id;
+	unsigned command_offenders; /* offenders of the tenant that were told to end */
 	/* when all processes in that cgroup are killed for a violation; 0: never */
 	uint64_t command_end_ns;
 	int command_pid; /* descendants of this process belong to the tenant; 0: none */

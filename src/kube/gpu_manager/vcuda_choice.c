@@ -110,9 +110,9 @@ static int fail_no_match(const struct vcuda_query *q, const struct candidate *ot
 				    : "");
 	return error_set(
 		err, EAGAIN,
-		"the kubelet asks for %u %s, and its previous call for %u %s. No waiting pod "
-		"requests both amounts: pod %.63s/%.63s, container %.63s, requests %u %s and %u %s."
-		" If the pod does not start, create it anew",
+		"the kubelet asks for %u %s, and its previous call asked for %u %s. No waiting "
+		"container requests both amounts. For example, pod %.63s/%.63s, container %.63s, "
+		"requests %u %s and %u %s. If a pod does not start, create it anew",
 		q->count, q->names->cores, q->open_units, q->names->memory,
 		other->choice.pod->pod_namespace, other->choice.pod->name,
 		container_of(&other->choice), other->choice.request.cores, q->names->cores,

@@ -30,8 +30,8 @@ struct kube_live {
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
 	double cores_pct[LIVE_VALUES_MAX]; /* 0 means no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
-	const char *on_full; /* string of the pod; NULL if not given */
-	/* apply only to processes that start after the annotation was written; strings of the pod, or NULL if not given */
+	const char *on_full; /* owned by the kube_pod; NULL if not given */
+	/* apply only to processes that start after the annotation was written; owned by the kube_pod; NULL if not given */
 	const char *sharing, *group;
 	bool has_priority;
 	int priority; /* -100 to 100 */

@@ -16,7 +16,7 @@ struct tally {
 	/* sum of unslotted_bytes and of all slots' used_bytes, unnamed_bytes and fresh_bytes */
 	uint64_t used;
 	uint64_t tentative; /* tentative_bytes of the other slots */
-	bool lower_asks;    /* a slot before this process's has tentative bytes */
+	bool lower_asks; /* some slot with a lower number than this process's slot has tentative bytes */
 };
 
 static uint32_t slot_count(const struct region_control *control)

@@ -57,7 +57,7 @@
 /* A turn's predicted end is moved to an earlier time only by at least this much, because each move wakes all devices. */
 #define GANG_SOONER_NS UINT64_C(100000)
 #define GANG_GATHER_MAX_NS \
-	UINT64_C(10000000) /* longest predicted drain for which a turn's begin or end waits */
+	UINT64_C(10000000) /* a turn's start or end is planned at most this far ahead */
 
 enum gang_order {
 	GANG_NONE,

@@ -77,6 +77,8 @@ static bool comes_before(const struct arbiter *a, const struct tenant *t, const 
 
 	if (order_in_need(a, t) != order_in_need(a, best))
 		return order_in_need(a, t);
+	if (order_in_need(a, t))
+		return t->held_at < best->held_at;
 	if (mine > 0 || others > 0)
 		return mine > others;
 	return t->token.used_ns < best->token.used_ns;

@@ -23,8 +23,8 @@ struct fade {
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
 /*
- * Restores a stored use under another clock: use_ns was the faded use passed_ns before now_ns. Returns the state at now_ns,
- * which must not be 0.
+ * Restores a stored use under another clock. `use_ns` was the faded use at the time that lies `passed_ns` before `now_ns`.
+ * Returns the state at `now_ns`. `now_ns` must not be 0.
  */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 

@@ -5,7 +5,8 @@
  * that outrank the gang, besides the gang's own. Lone pods that already run there are not evicted.
  *
  * If the deadlines of running pods (activeDeadlineSeconds, which Kubernetes enforces) say by when the gang will have room, these
- * nodes also accept lone pods that Kubernetes ends by then. So no such pod delays the gang past that time.
+ * nodes also accept lone pods that Kubernetes ends by then. So such a pod delays the gang past
+ * that time only by the time that its own binding and starting take.
  *
  * One gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS. Afterwards that gang must wait for
  * patience_ns again before it gets another. A gang that would have no room even without lone pods gets no backfill reservation.

@@ -39,7 +39,7 @@ static uint64_t hash(const char *text, uint64_t start)
 {
 	for (; *text; text++)
 		start = (start ^ (unsigned char)*text) * 0x100000001b3ull;
-	/* FNV barely changes the high bits for the last bytes, so mix them (the end of splitmix64). */
+	/* The last bytes of the text barely affect the high bits of FNV's result, so mix all bits (the end of splitmix64). */
 	start = (start ^ start >> 30) * 0xbf58476d1ce4e5b9ull;
 	start = (start ^ start >> 27) * 0x94d049bb133111ebull;
 	return start ^ start >> 31;

@@ -124,7 +124,7 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_processes", GAUGE, OF_TENANT, COUNT(metrics_tenant, processes),
 	  "Processes of the tenant that use the library." },
 	{ "allot_tenant_use_seconds", GAUGE, OF_TENANT, SECONDS(metrics_tenant, use_ns),
-	  "GPU time used, which halves every 10 minutes; it decides the order of tenants that wait "
+	  "GPU time used, which by default halves every 10 minutes; it decides the order of tenants that wait "
 	  "for memory." },
 	{ "allot_tenant_violations_total", COUNTER, emit_violations, "tenant, reason", OWN(""),
 	  "Processes that bypassed the library: never registered, or held or used more than it counted." },

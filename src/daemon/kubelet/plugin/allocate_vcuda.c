@@ -168,8 +168,8 @@ static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const 
 	struct error err = { 0 };
 	error_set(&err, EINVAL,
 		  "the kubelet asks for %u %s, but its previous call, for %u %s, was answered for "
-		  "pod %.63s/%.63s, container %.63s. That container requests %u %s: the two calls "
-		  "do not match, so this call is refused: if a pod fails, create it anew",
+		  "pod %.63s/%.63s, container %.63s. That container requests %u %s, so the new call "
+		  "does not match it and is refused: if a pod fails, create it anew",
 		  c->count, names.memory, v->awaited.cores, names.cores, pod->pod_namespace,
 		  pod->name, key->container, v->awaited.units, names.memory);
 	if (v->awaited.is_new)

@@ -75,7 +75,7 @@ int reconcile_slices(const struct slices *slices, struct claims *claims,
 			return 0;
 		}
 		error_set(err, EEXIST,
-			  "allotd: claim '%s' (tenant '%s') has only some of these devices, "
+			  "allotd: claim '%s' (tenant '%s') has only some of the container's devices, "
 			  "or has other devices too",
 			  claim_terms(c)->claim.key, claim_terms(c)->name);
 		return differs(err, holder);

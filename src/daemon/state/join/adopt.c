@@ -229,13 +229,17 @@ static unsigned adopt_place(struct node *node, enum tenant_place place)
 unsigned adopt_all(struct node *node)
 {
 	unsigned count = adopt_place(node, TENANT_PLACE_OWN) + adopt_place(node, TENANT_PLACE_CLAIM);
+	if (count)
+		loop_arm(node->adopt_timer, LOOK_NS, 0);
+	return count;
+}
+
+void adopt_end_unused(struct node *node)
+{
 	for (struct tenant *t = TAILQ_FIRST(&node->tenants), *next; t; t = next) {
 		next = TAILQ_NEXT(t, link);
 		tenant_end_if_unused(t);
 	}
-	if (count)
-		loop_arm(node->adopt_timer, LOOK_NS, 0);
-	return count;
 }
 
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before)

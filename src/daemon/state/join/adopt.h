@@ -16,6 +16,8 @@ struct tenant;
 
 /* Adopts all tenants that it can, and returns their number. Logs those that cannot be adopted, and leaves their files. */
 unsigned adopt_all(struct node *node);
+/* Ends adopted tenants that nobody uses any more. Call when all parts that hear of a tenant's end have started. */
+void adopt_end_unused(struct node *node);
 
 /*
  * Notes that a process has registered. With `from_before`, the process comes from the previous daemon and copies its usage

@@ -10,12 +10,12 @@
 #include <string.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/parse.h"
 #include "daemon/state/node/node.h"
 #include "daemon/state/tenant.h"
 #include "daemon/tasks/commands/device_filter.h"
@@ -28,6 +28,9 @@
 #define CGROUP_TEXT_MOST 8192
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define RETRIES_MOST 500
+#define LATE_RETRY_NS \
+	NSEC_PER_SEC /* after RETRIES_MOST: the cgroup of another tenant may be below it */
+#define END_ROUNDS 8
 #define NVIDIA_MAJOR 195
 
 /* The directory of an ended tenant's cgroup. It can be removed when the processes in it have been moved or have ended. */
@@ -51,19 +54,21 @@ static bool is_word(const char *value, const char *word)
 	return !strcmp(value, word);
 }
 
-/* Calls allow() for each user in the list. `filter` NULL: only checks the names. */
+/* Lets each user of the list open GPUs. `filter` NULL: only checks the list. */
 static int allow_users(const char *value, struct device_filter *filter, struct error *err)
 {
 	char list[CONFIG_PATH_MAX], *save = NULL;
 	snprintf(list, sizeof(list), "%s", value);
 	for (char *name = strtok_r(list, ",", &save); name; name = strtok_r(NULL, ",", &save)) {
 		const struct passwd *user = getpwnam(name);
-		if (!user)
-			return error_set(err, EINVAL,
-					 "'%.40s': must be off, on, or names of users of this machine, "
-					 "separated by commas",
-					 name);
-		int r = filter ? device_filter_allow_user(filter, user->pw_uid) : 0;
+		int64_t uid = user ? user->pw_uid : 0;
+		if (!user && parse_int(name, 0, UINT32_MAX - 1, &uid, NULL) < 0)
+			return error_set(
+				err, EINVAL,
+				"'%.40s': must be off, on, or users of this machine, by name or "
+				"number and separated by commas",
+				name);
+		int r = filter ? device_filter_allow_user(filter, (uid_t)uid) : 0;
 		if (r < 0)
 			return error_set_errno(err, -r, "can't let user %s use GPUs", name);
 	}
@@ -75,12 +80,15 @@ int command_cgroups_check_guard(const char *value, struct error *err)
 	return is_word(value, "off") || is_word(value, "on") ? 0 : allow_users(value, NULL, err);
 }
 
-static int start_guard(struct command_cgroups *c, const char *value, struct error *err)
+/* Makes the filter with the table of users. It is not attached yet. */
+static int make_guard(struct node *node, struct command_cgroups *c, struct error *err)
 {
+	const char *value = node->config.guard_devices;
 	char dir[CGROUP_DIR_MAX];
 	int r = c->cgroups.v2.mount[0] ? cgroups_dir(&c->cgroups.v2, USER_SLICE, dir) : -EOPNOTSUPP;
 	if (is_word(value, "off")) {
-		if (r >= 0)
+		/* A filter there may be the system daemon's, which a private daemon must not remove. */
+		if (r >= 0 && !node->is_private)
 			device_filter_remove_left(dir);
 		return 0;
 	}
@@ -94,15 +102,6 @@ static int start_guard(struct command_cgroups *c, const char *value, struct erro
 	if (r >= 0 && !is_word(value, "on"))
 		r = allow_users(value, c->filter, err);
 	return r < 0 ? error_add(err, r, "guard_devices") : 0;
-}
-
-static void allow(struct tenant *tenant)
-{
-	struct command_cgroups *c = tenant->node->commands;
-	int r = c->filter ? device_filter_allow_cgroup(c->filter, tenant->command_cgroup_id) : 0;
-	if (r < 0)
-		log_error("tenant '%s': guard_devices keeps its processes from the GPU: %s",
-			  tenant->terms.name, strerror(-r));
 }
 
 /* ---- the cgroup of a tenant ---- */
@@ -124,6 +123,7 @@ static bool is_of_session(const char *path)
 /* Finds the inode number of the tenant's directory, and lets its processes open the GPU. */
 static int note_id(struct tenant *tenant)
 {
+	struct device_filter *filter = tenant->node->commands->filter;
 	char dir[CGROUP_DIR_MAX];
 	struct stat st;
 	int r = find_dir(tenant, dir);
@@ -131,9 +131,11 @@ static int note_id(struct tenant *tenant)
 		r = -errno;
 	if (r < 0)
 		return r;
+	/* Below user@.service a user could have made the directory. */
+	if (st.st_uid != 0)
+		return -EPERM;
 	tenant->command_cgroup_id = st.st_ino;
-	allow(tenant);
-	return 0;
+	return filter ? device_filter_allow_cgroup(filter, st.st_ino) : 0;
 }
 
 static int write_pid(const char *dir, int pid)
@@ -154,11 +156,15 @@ static int make(struct tenant *tenant, const char *parent)
 		return -ENAMETOOLONG;
 	int r = cgroups_dir(&tenant->node->commands->cgroups.v2, path, dir);
 	if (r == -ENOENT)
-		r = mkdir(dir, 0755) < 0 ? -errno : 0;
+		/* The user's service manager reads it, whatever this daemon's umask is. */
+		r = mkdir(dir, 0755) < 0 || chmod(dir, 0755) < 0 ? -errno : 0;
 	if (r < 0)
 		return r;
 	tenant->command_cgroup = strdup(path);
-	return tenant->command_cgroup ? note_id(tenant) : -ENOMEM;
+	if (tenant->command_cgroup)
+		return note_id(tenant);
+	rmdir(dir);
+	return -ENOMEM;
 }
 
 int command_cgroups_add(struct tenant *tenant, const struct peer *command, struct error *err)
@@ -169,9 +175,10 @@ int command_cgroups_add(struct tenant *tenant, const struct peer *command, struc
 		return 0;
 	int r = procfs_read(command->pid, "cgroup", text, sizeof(text));
 	if (r < 0 || !container_read_path(text, "", path) || !is_of_session(path) ||
-	    command_cgroups_has(tenant, path))
+	    (tenant->command_cgroup && is_word(path, tenant->command_cgroup)))
 		return 0;
-	r = tenant->command_cgroup ? 0 : make(tenant, path);
+	bool is_new = !tenant->command_cgroup;
+	r = is_new ? make(tenant, path) : 0;
 	if (r >= 0)
 		r = find_dir(tenant, dir);
 	if (r >= 0)
@@ -181,7 +188,8 @@ int command_cgroups_add(struct tenant *tenant, const struct peer *command, struc
 		r = -ESRCH;
 	if (r >= 0)
 		return 0;
-	command_cgroups_end(tenant, NULL);
+	if (is_new)
+		command_cgroups_end(tenant, NULL);
 	if (c->filter && !is_word(path, "/"))
 		return error_set(err, -r,
 				 "guard_devices lets only tenants use GPUs, and allotd can't make a "
@@ -236,6 +244,8 @@ int command_cgroups_signal(const struct tenant *tenant, int signal)
 	int r = find_dir(tenant, dir);
 	if (r < 0)
 		return r;
+	if (command_cgroups_has(tenant, tenant->node->commands->cgroups.v2.own))
+		return -EPERM;
 	if (signal == SIGKILL && kill_all(dir))
 		return 0;
 	return for_each(dir, send_signal, &signal);
@@ -247,19 +257,27 @@ static bool has_gpu_open(int pid)
 	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
 	cleanup_dir DIR *dir = opendir(path);
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
-		struct stat st;
-		if (fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISCHR(st.st_mode) &&
-		    major(st.st_rdev) == NVIDIA_MAJOR)
+		struct statx st;
+		/* Asks no server: the file may be on a network file system that hangs. */
+		if (statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+		    S_ISCHR(st.stx_mode) && st.stx_rdev_major == NVIDIA_MAJOR)
 			return true;
 	}
 	return false;
 }
 
+struct end {
+	const struct tenant *tenant;
+	bool has_killed;
+};
+
 static void end_user_of_gpu(int pid, void *data)
 {
-	const struct tenant *tenant = data;
+	struct end *end = data;
+	const struct tenant *tenant = end->tenant;
 	if (!has_gpu_open(pid) || kill(pid, SIGKILL) < 0)
 		return;
+	end->has_killed = true;
 	log_warning_of(tenant_log_key(&tenant->terms),
 		       "tenant '%s' has ended, and its process %d, which still had a GPU open, is "
 		       "killed (guard_devices)",
@@ -284,18 +302,25 @@ static bool remove_dir(const char *dir)
 static void remove_leftovers(struct command_cgroups *c, bool is_last_try)
 {
 	struct leftover *l, *next;
+	bool is_late = true;
 	for (l = SLIST_FIRST(&c->leftovers); l; l = next) {
 		next = SLIST_NEXT(l, link);
 		bool is_done = remove_dir(l->dir);
-		if (!is_done && ++l->tries < RETRIES_MOST && !is_last_try)
+		if (!is_done && !is_last_try) {
+			is_late &= ++l->tries >= RETRIES_MOST;
 			continue;
+		}
 		if (!is_done)
 			log_debug("%s can't be removed: it has processes", l->dir);
 		SLIST_REMOVE(&c->leftovers, l, leftover, link);
 		free(l);
 	}
-	if (c->timer && SLIST_EMPTY(&c->leftovers))
+	if (!c->timer)
+		return;
+	if (SLIST_EMPTY(&c->leftovers))
 		loop_disarm(c->timer);
+	else if (is_late)
+		loop_arm(c->timer, LATE_RETRY_NS, LATE_RETRY_NS);
 }
 
 static void retry_due(void *data, uint32_t events)
@@ -307,10 +332,15 @@ void command_cgroups_end(struct tenant *tenant, const char *why)
 {
 	struct command_cgroups *c = tenant->node->commands;
 	char dir[CGROUP_DIR_MAX];
+	if (c && c->filter && tenant->command_cgroup_id)
+		device_filter_forget_cgroup(c->filter, tenant->command_cgroup_id);
+	tenant->command_cgroup_id = 0;
 	if (find_dir(tenant, dir) >= 0) {
-		if (c->filter) {
-			device_filter_forget_cgroup(c->filter, tenant->command_cgroup_id);
-			for_each(dir, end_user_of_gpu, tenant);
+		struct end end = { tenant, c->filter };
+		/* Again, because processes may fork meanwhile. */
+		for (unsigned i = 0; i < END_ROUNDS && end.has_killed; i++) {
+			end.has_killed = false;
+			for_each(dir, end_user_of_gpu, &end);
 		}
 		struct leftover *l = remove_dir(dir) ? NULL : calloc(1, sizeof(*l));
 		if (l) {
@@ -338,13 +368,18 @@ int command_cgroups_start(struct node *node, struct command_cgroups **ret, struc
 	int r = loop_add_timer(node->loop, retry_due, c, &c->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "can't make a timer");
-	r = start_guard(c, node->config.guard_devices, err);
-	TAILQ_FOREACH(t, &node->tenants, link)
-		if (r >= 0 && t->command_cgroup && note_id(t) < 0) {
-			free(t->command_cgroup);
-			t->command_cgroup = NULL;
-		}
-	return r;
+	r = make_guard(node, c, err);
+	TAILQ_FOREACH(t, &node->tenants, link) {
+		int noted = r >= 0 && t->command_cgroup ? note_id(t) : 0;
+		if (noted >= 0)
+			continue;
+		log_warning("tenant '%s': its command has lost its cgroup %s: %s", t->terms.name,
+			    t->command_cgroup, strerror(-noted));
+		free(t->command_cgroup);
+		t->command_cgroup = NULL;
+	}
+	/* Only now, so that no tenant and no named user is refused meanwhile. */
+	return r >= 0 && c->filter ? device_filter_attach(c->filter, err) : r;
 }
 
 struct command_cgroups *command_cgroups_stop(struct command_cgroups *c)

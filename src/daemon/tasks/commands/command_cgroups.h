@@ -26,8 +26,8 @@ int command_cgroups_start(struct node *node, struct command_cgroups **ret, struc
 struct command_cgroups *command_cgroups_stop(struct command_cgroups *commands);
 
 /*
- * Moves a tenant's command into the tenant's cgroup, which is made if necessary. `command` has its first thread only, and
- * waits for the daemon's answer. Returns 0 if the command has no cgroup of its own, unless it then could not use a GPU.
+ * Moves a process, the tenant's command, into the tenant's cgroup, which is made if necessary. Processes that it has started
+ * stay where they are. Returns 0 if the command has no cgroup of its own, unless it then could not use a GPU.
  */
 int command_cgroups_add(struct tenant *tenant, const struct peer *command, struct error *err);
 /* The tenant ends: moves processes that are left to the parent cgroup, and ends those that have a GPU open, if guarded. */
@@ -35,8 +35,11 @@ void command_cgroups_end(struct tenant *tenant, const char *why);
 
 /* Returns true if `path`, a process's path in cgroup version 2, is the cgroup of the tenant's command or below it. */
 bool command_cgroups_has(const struct tenant *tenant, const char *path);
-/* Sends a signal to all processes in the cgroup. Returns how many there were; -EOPNOTSUPP if the tenant has no cgroup. */
+/*
+ * Sends a signal to all processes in the cgroup; SIGKILL also to those in cgroups below it. Returns -EOPNOTSUPP if the tenant
+ * has no cgroup, -EPERM if this daemon is in it.
+ */
 int command_cgroups_signal(const struct tenant *tenant, int signal);
 
-/* Checks a value of guard_devices: off, on, or names of users. */
+/* Checks a value of guard_devices: off, on, or users by name or number. */
 int command_cgroups_check_guard(const char *value, struct error *err);

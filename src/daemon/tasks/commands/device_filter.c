@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 
 struct device_filter {
 	int cgroup_fd, map_fd, program_fd;
+	bool is_attached;
 };
 
 static int call_bpf(int command, union bpf_attr *attr)
@@ -103,7 +105,8 @@ static int load(struct device_filter *filter, struct error *err)
 	};
 	int r = call_bpf(BPF_PROG_LOAD, &attr);
 	if (r < 0)
-		return error_set_errno(err, -r, "the kernel takes no filter of devices (bpf)");
+		return error_set_errno(err, -r,
+				       "the kernel refused to load the filter of devices (bpf)");
 	filter->program_fd = r;
 	return 0;
 }
@@ -119,8 +122,9 @@ static int make_map(struct device_filter *filter, struct error *err)
 	};
 	int r = call_bpf(BPF_MAP_CREATE, &attr);
 	if (r < 0)
-		return error_set_errno(err, -r,
-				       "the kernel makes no table for a filter of devices (bpf)");
+		return error_set_errno(
+			err, -r,
+			"the kernel refused to make the table of the filter of devices (bpf)");
 	filter->map_fd = r;
 	return 0;
 }
@@ -194,7 +198,7 @@ int device_filter_open(const char *dir, struct device_filter **ret, struct error
 	struct device_filter *filter = malloc(sizeof(*filter));
 	if (!filter)
 		return error_set_errno(err, ENOMEM, "a filter of devices");
-	*filter = (struct device_filter){ -1, -1, -1 };
+	*filter = (struct device_filter){ -1, -1, -1, false };
 	int r = 0;
 	filter->cgroup_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (filter->cgroup_fd < 0)
@@ -203,19 +207,24 @@ int device_filter_open(const char *dir, struct device_filter **ret, struct error
 		r = make_map(filter, err);
 	if (r >= 0)
 		r = load(filter, err);
-	if (r >= 0) {
-		r = attach(filter);
-		if (r < 0)
-			error_set_errno(err, -r, "%s takes no filter of devices (bpf)", dir);
-	}
 	if (r < 0) {
-		close_fd(&filter->program_fd);
 		device_filter_close(filter);
 		return r;
 	}
+	*ret = filter;
+	return 0;
+}
+
+int device_filter_attach(struct device_filter *filter, struct error *err)
+{
+	int r = attach(filter);
+	if (r < 0)
+		return error_set_errno(
+			err, -r,
+			"can't attach the filter of devices (bpf) to the cgroup of sessions");
+	filter->is_attached = true;
 	/* Remove the old filter only now, so that there is always one. Until then a process must pass both. */
 	remove_others(filter->cgroup_fd, filter->program_fd);
-	*ret = filter;
 	return 0;
 }
 
@@ -223,7 +232,7 @@ struct device_filter *device_filter_close(struct device_filter *filter)
 {
 	if (!filter)
 		return NULL;
-	if (filter->program_fd >= 0)
+	if (filter->is_attached)
 		detach(filter->cgroup_fd, filter->program_fd);
 	close_fd(&filter->program_fd);
 	close_fd(&filter->map_fd);

@@ -16,10 +16,12 @@
 struct device_filter;
 
 /*
- * Attaches the filter to the cgroup version 2 directory `dir` and everything below it, in place of a filter that an earlier
- * process left there. At first only root may open the files. Needs CAP_SYS_ADMIN, or CAP_BPF and CAP_NET_ADMIN.
+ * Makes a filter for the cgroup version 2 directory `dir` and everything below it, by which only root may open the files.
+ * Needs CAP_SYS_ADMIN, or CAP_BPF and CAP_NET_ADMIN.
  */
 int device_filter_open(const char *dir, struct device_filter **ret, struct error *err);
+/* Puts the filter into force, in place of one that an earlier process left at `dir`. */
+int device_filter_attach(struct device_filter *filter, struct error *err);
 /* Removes the filter. NULL is allowed; returns NULL. */
 struct device_filter *device_filter_close(struct device_filter *filter);
 /* Removes the filter that an earlier process left at `dir`, if there is one. */

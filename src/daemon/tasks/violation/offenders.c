@@ -132,17 +132,14 @@ static void stop(struct suspect *s)
 static void terminate_command(const struct suspect *s)
 {
 	struct tenant *t = node_find_tenant(s->violations->node, s->tenant);
-	unsigned offenders = 0;
-	for (unsigned i = 0; t && i < VIOLATION_REASONS; i++)
-		offenders += t->violations[i];
-	if (offenders < OFFENDERS_MOST || t->command_end_ns ||
+	if (!t || ++t->command_offenders < OFFENDERS_MOST || t->command_end_ns ||
 	    command_cgroups_signal(t, SIGTERM) < 0)
 		return;
 	t->command_end_ns = clock_now_ns() + VIOLATION_END_NS;
 	log_warning_of(s->log_key,
 		       "tenant '%s': all processes of its command are sent SIGTERM, because %u of them "
 		       "broke its limits",
-		       s->tenant, offenders);
+		       s->tenant, t->command_offenders);
 }
 
 static void kill_command(struct tenant *t)

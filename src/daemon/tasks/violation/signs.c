@@ -17,7 +17,7 @@
 #include "daemon/util/procfs.h"
 
 /* A tenant may put this many of its own processes above one that bypasses the library; each costs a read of /proc. */
-#define ANCESTORS_MOST 1024
+#define ANCESTORS_MOST 256
 #define ENVIRON_MOST 65536
 #define MOUNTINFO_MOST 262144
 #define MOUNT_POINT_MAX 512

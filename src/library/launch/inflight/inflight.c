@@ -12,8 +12,9 @@
 
 #define PROBES 16 /* number of places, beginning at the hash, where a stream's record may be */
 /*
- * The length assumed for work of unknown length, for a tenant that runs at the same time as others, and for any while
- * UNKNOWN_MOST launches are in flight. It is long, so that the bound of work in flight (depth_ns) admits only a few such launches.
+ * UNKNOWN_NS is the length assumed for work of unknown length. It is assumed if the tenant runs at the same time as others,
+ * or if at least UNKNOWN_MOST launches are in flight. It is long, so that depth_ns, the bound of work in flight, admits only
+ * a few such launches.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define UNKNOWN_MOST 4

@@ -181,7 +181,7 @@ static void test_memory_tells(void **state)
 	chosen(s, 10, "b", "one");
 	s->q.open_units = 9;
 	refused(s, 10, EAGAIN,
-		"the kubelet asks for 10 x/core, and its previous call for 9 x/memory",
+		"the kubelet asks for 10 x/core, and its previous call asked for 9 x/memory",
 		"requests 10 x/core and 8 x/memory");
 	s->q.count = 8;
 	assert_int_equal(vcuda_check_memory(&s->q, &has_unclaimed, &err), 0);

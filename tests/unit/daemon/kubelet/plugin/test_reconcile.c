@@ -76,7 +76,7 @@ static void test_slices(void **state)
 	assert_non_null(strstr(slices_say(f, CARD "-0", CARD "-2"),
 			       "allotd: claim '" ALLOCATE_KEY CARD "-0' (tenant 'slices-"));
 	assert_non_null(strstr(slices_say(f, CARD "-0", NULL),
-			       "has only some of these devices, or has other devices too"));
+			       "has only some of the container's devices, or has other devices too"));
 	assert_non_null(strstr(slices_say(f, OTHER "-0", OTHER "-1"), "no claim has these devices"));
 	assert_non_null(strstr(slices_say(f, CARD "-9", NULL), CARD "-9"));
 	assert_string_equal(slices_say(f, CARD "-1", CARD "-0"), "");
