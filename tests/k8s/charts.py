@@ -7,7 +7,7 @@ import subprocess
 
 import yaml
 
-from cluster import ADMIN_TOKEN
+from cluster import ADMIN_TOKEN, ApiError
 from machines import BUILD, ROOT
 
 CHART = ROOT / "deploy/helm/allot"
@@ -129,3 +129,14 @@ def check_settings(program, text, folder):
     done = subprocess.run([BUILD / program, "--check-config", file], capture_output=True, text=True, check=False,
                           timeout=60)
     assert done.returncode == 0, done.stderr + text
+
+
+def are_policies_over(cluster):
+    """Whether a deleted ValidatingAdmissionPolicy is no longer applied: the API server does so for a moment."""
+    pod = {"metadata": {"name": "later", "annotations": {"hami.io/vgpu-node": "n"}},
+           "spec": {"containers": [{"name": "main", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+    try:
+        return cluster.request("POST", "/api/v1/namespaces/default/pods", pod, query="?dryRun=All")
+    except ApiError as error:
+        assert error.status in (403, 422), error
+        return None

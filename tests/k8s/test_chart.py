@@ -11,7 +11,7 @@ import subprocess
 import pytest
 import yaml
 
-from charts import CHART, NAMESPACE, VALUES, Helm, check_settings, objects, of_kind, path_of, sets
+from charts import CHART, NAMESPACE, VALUES, Helm, are_policies_over, check_settings, objects, of_kind, path_of, sets
 from cluster import ADMIN_TOKEN, ApiError
 from machines import BUILD, ROOT, wait_until
 from scheduler import Scheduler
@@ -345,17 +345,6 @@ def test_certificate_made_by_helm_is_served(helm, tmp_path):
                 assert tls.version()
     finally:
         scheduler.stop()
-
-
-def are_policies_over(cluster):
-    """Whether a deleted ValidatingAdmissionPolicy is no longer applied: the API server does so for a moment."""
-    pod = {"metadata": {"name": "later", "annotations": {"hami.io/vgpu-node": "n"}},
-           "spec": {"containers": [{"name": "main", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
-    try:
-        return cluster.request("POST", "/api/v1/namespaces/default/pods", pod, query="?dryRun=All")
-    except ApiError as error:
-        assert error.status in (403, 422), error
-        return None
 
 
 def test_upgrade_keeps_the_certificate(helm, cluster):

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import pods
-from charts import CHART, Helm
+from charts import CHART, Helm, are_policies_over
 from cluster import ADMIN_TOKEN, ApiError
 from machines import BUILD, ROOT, wait_until
 
@@ -52,6 +52,7 @@ def helm(cluster, build_programs, tmp_path_factory):
     helm = Helm(build_programs("helm", "kustomize") / "helm", tmp_path_factory.mktemp("helm"))
     yield helm
     helm.run("uninstall", RELEASE, "--no-hooks", *release_of(cluster))
+    wait_until(lambda: are_policies_over(cluster), 60, what="the end of the chart's policies")
 
 
 def release_of(cluster):
@@ -99,8 +100,9 @@ def run_test(helm, cluster, kubelet, *values):
 
 
 def test_helm_test_succeeds(helm, cluster, kubelet):
-    """With default values, the pod runs a simulated GPU, a daemon and a tenant, without root and with only /tmp writable."""
-    code, output, status, log = run_test(helm, cluster, kubelet)
+    """The pod runs a simulated GPU, a daemon and a tenant, without root and with only /tmp writable. Nodes of other tests may
+    have the label of nodes with GPUs, so the value does not stay automatic."""
+    code, output, status, log = run_test(helm, cluster, kubelet, "test.gpu=simulated")
     assert code == 0 and status["phase"] == "Succeeded", f"{output}\n{status}\n{log}"
     assert "Phase:          Succeeded" in output
     assert "of the GPU" in log, log
