@@ -72,7 +72,7 @@ def test_bash_completion(machine2):  # noqa: F811
     assert complete_by_bash("allot", "set", "x", "--mem") == ["--memory"]
     assert complete_by_bash("allot", "set", "x", "--elastic", "=", "o") == ["on", "off"]
     assert complete_by_bash("allot", "cdi", "cr") == ["create"]
-    assert "--use-half-life" in complete_by_bash("allotd", "--use")
+    assert "--guard-devices" in complete_by_bash("allotd", "--guard")
     assert complete_by_bash("allot-scheduler", "--check") == ["--check-config"]
     assert "bash" in complete_by_bash("allot", "run", "--memory", "1GiB", "--", "bas")
     machine2.start("--name", "here", "--", "sleep", 60)
@@ -93,7 +93,7 @@ def test_fish_completion():
     assert complete("allot.fish", "allot unc") == ["uncordon"]
     assert sorted(complete("allot.fish", "allot set x --elastic ")) == ["off", "on"]
     assert "bash" in complete("allot.fish", "allot run --memory 1GiB -- bas")
-    assert "--use-half-life" in complete("daemon.fish", "allotd --use")
+    assert "--guard-devices" in complete("daemon.fish", "allotd --guard")
 
 
 def test_zsh_completion(tmp_path):
@@ -115,4 +115,4 @@ words=("$@"); CURRENT=$#
     assert complete("allot", "unc") == ["uncordon:let a GPU take new tenants again"]
     assert complete("allot", "set", "x", "--elastic", "o") == ["on:", "off:"]
     assert complete("allot", "run", "--", "bash", "x") == ["normal", "bash", "x", "2"]
-    assert "--use-half-life" in complete("allotd", "--use")
+    assert "--guard-devices" in complete("allotd", "--guard")

@@ -1,5 +1,5 @@
 /*
- * A tenant's use is its GPU time on all cards, decaying exponentially (policy/memory/fade.h, setting use_half_life). It orders
+ * A tenant's use is its GPU time on all cards, decaying exponentially (policy/memory/fade.h, tuning use_half_life). It orders
  * waiting tenants; `ps` shows it. A new tenant of the same name and user starts with the decayed use of the old tenant.
  * Main thread only.
  */
