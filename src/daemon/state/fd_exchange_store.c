@@ -7,8 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-#define NVIDIA_MAJOR 195 /* Linux, Documentation/admin-guide/devices.txt */
+#include "daemon/util/nvidia_device.h"
 
 struct stored_fd {
 	uint64_t key, bytes;

@@ -13,19 +13,12 @@ cu_result cuStreamWaitValue32_v2(cu_stream, uint64_t, uint32_t, unsigned);
 
 int main(int argc, char **argv)
 {
-	cu_context context;
-	cu_module module;
-	cu_function work;
 	cu_stream waiting, other;
 	uint64_t word;
 
 	if (argc != 2)
 		return 2;
-	check(cuInit(0), "init");
-	check(cuDevicePrimaryCtxRetain(&context, 0), "context");
-	check(cuCtxSetCurrent(context), "current");
-	check(cuModuleLoadData(&module, NO_CODE), "module");
-	check(cuModuleGetFunction(&work, module, "allot_sim_200us_264b"), "kernel");
+	cu_function work = begin_with("allot_sim_200us_264b");
 	check(cuStreamCreate(&waiting, 1), "stream");
 	check(cuStreamCreate(&other, 1), "stream");
 	check(cuMemAlloc_v2(&word, 4096), "memory");

@@ -9,17 +9,9 @@
 
 int main(int argc, char **argv)
 {
-	cu_context context;
-	cu_module module;
-	cu_function work;
-
 	if (argc != 2)
 		return 2;
-	check(cuInit(0), "init");
-	check(cuDevicePrimaryCtxRetain(&context, 0), "context");
-	check(cuCtxSetCurrent(context), "current");
-	check(cuModuleLoadData(&module, NO_CODE), "module");
-	check(cuModuleGetFunction(&work, module, "allot_sim_10000us_264b"), "kernel");
+	cu_function work = begin_with("allot_sim_10000us_264b");
 	puts("begun");
 	fflush(stdout);
 	double end = now_s() + atof(argv[1]);

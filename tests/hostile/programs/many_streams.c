@@ -13,17 +13,10 @@ int main(int argc, char **argv)
 {
 	static cu_stream stream[MOST];
 	unsigned streams = argc == 3 ? (unsigned)atoi(argv[1]) : 0;
-	cu_context context;
-	cu_module module;
-	cu_function work;
 
 	if (!streams || streams > MOST)
 		return 2;
-	check(cuInit(0), "init");
-	check(cuDevicePrimaryCtxRetain(&context, 0), "context");
-	check(cuCtxSetCurrent(context), "current");
-	check(cuModuleLoadData(&module, NO_CODE), "module");
-	check(cuModuleGetFunction(&work, module, "allot_sim_200us_264b"), "kernel");
+	cu_function work = begin_with("allot_sim_200us_264b");
 	for (unsigned i = 0; i < streams; i++)
 		check(cuStreamCreate(&stream[i], 1), "stream");
 	puts("begun");

@@ -47,3 +47,18 @@ static inline void check(cu_result result, const char *what)
 	fprintf(stderr, "%s: %s: %d\n", program_invocation_short_name, what, result);
 	exit(1);
 }
+
+/* Begins work on GPU 0 with its primary context, and returns a kernel of the simulated GPU. */
+static inline cu_function begin_with(const char *kernel)
+{
+	cu_context context;
+	cu_module module;
+	cu_function work;
+
+	check(cuInit(0), "init");
+	check(cuDevicePrimaryCtxRetain(&context, 0), "context");
+	check(cuCtxSetCurrent(context), "current");
+	check(cuModuleLoadData(&module, NO_CODE), "module");
+	check(cuModuleGetFunction(&work, module, kernel), "kernel");
+	return work;
+}

@@ -21,6 +21,7 @@
 #include "daemon/tasks/commands/device_filter.h"
 #include "daemon/util/cgroups.h"
 #include "daemon/util/container.h"
+#include "daemon/util/nvidia_device.h"
 #include "daemon/util/peer.h"
 #include "daemon/util/procfs.h"
 
@@ -31,7 +32,6 @@
 #define LATE_RETRY_NS \
 	NSEC_PER_SEC /* after RETRIES_MOST: the cgroup of another tenant may be below it */
 #define END_ROUNDS 8
-#define NVIDIA_MAJOR 195
 
 /* The directory of an ended tenant's cgroup. It can be removed when the processes in it have been moved or have ended. */
 struct leftover {
@@ -48,11 +48,6 @@ struct command_cgroups {
 };
 
 /* ---- guard_devices ---- */
-
-static bool is_word(const char *value, const char *word)
-{
-	return !strcmp(value, word);
-}
 
 /* Lets each user of the list open GPUs. `filter` NULL: only checks the list. */
 static int allow_users(const char *value, struct device_filter *filter, struct error *err)
@@ -77,7 +72,7 @@ static int allow_users(const char *value, struct device_filter *filter, struct e
 
 int command_cgroups_check_guard(const char *value, struct error *err)
 {
-	return is_word(value, "off") || is_word(value, "on") ? 0 : allow_users(value, NULL, err);
+	return !strcmp(value, "off") || !strcmp(value, "on") ? 0 : allow_users(value, NULL, err);
 }
 
 /* Makes the filter with the table of users. It is not attached yet. */
@@ -86,7 +81,7 @@ static int make_guard(struct node *node, struct command_cgroups *c, struct error
 	const char *value = node->config.guard_devices;
 	char dir[CGROUP_DIR_MAX];
 	int r = c->cgroups.v2.mount[0] ? cgroups_dir(&c->cgroups.v2, USER_SLICE, dir) : -EOPNOTSUPP;
-	if (is_word(value, "off")) {
+	if (!strcmp(value, "off")) {
 		/* A filter there may be the system daemon's, which a private daemon must not remove. */
 		if (r >= 0 && !node->is_private)
 			device_filter_remove_left(dir);
@@ -99,7 +94,7 @@ static int make_guard(struct node *node, struct command_cgroups *c, struct error
 			"version 2 (%s)",
 			value, strerror(-r));
 	r = device_filter_open(dir, &c->filter, err);
-	if (r >= 0 && !is_word(value, "on"))
+	if (r >= 0 && strcmp(value, "on") != 0)
 		r = allow_users(value, c->filter, err);
 	return r < 0 ? error_add(err, r, "guard_devices") : 0;
 }
@@ -117,7 +112,7 @@ static int find_dir(const struct tenant *tenant, char ret_dir[CGROUP_DIR_MAX])
 /* Returns true if commands in this cgroup get a cgroup of their own below it. */
 static bool is_of_session(const char *path)
 {
-	return is_word(path, "/") || !strncmp(path, USER_SLICE "/", sizeof(USER_SLICE));
+	return !strcmp(path, "/") || !strncmp(path, USER_SLICE "/", sizeof(USER_SLICE));
 }
 
 /* Finds the inode number of the tenant's directory, and lets its processes open the GPU. */
@@ -150,7 +145,7 @@ static int write_pid(const char *dir, int pid)
 static int make(struct tenant *tenant, const char *parent)
 {
 	char dir[CGROUP_DIR_MAX], path[CONTAINER_PATH_MAX];
-	const char *above = is_word(parent, "/") ? "" : parent;
+	const char *above = !strcmp(parent, "/") ? "" : parent;
 	int length = snprintf(path, sizeof(path), "%s/allot-%s", above, tenant->terms.id);
 	if (length >= (int)sizeof(path))
 		return -ENAMETOOLONG;
@@ -175,7 +170,7 @@ int command_cgroups_add(struct tenant *tenant, const struct peer *command, struc
 		return 0;
 	int r = procfs_read(command->pid, "cgroup", text, sizeof(text));
 	if (r < 0 || !container_read_path(text, "", path) || !is_of_session(path) ||
-	    (tenant->command_cgroup && is_word(path, tenant->command_cgroup)))
+	    (tenant->command_cgroup && !strcmp(path, tenant->command_cgroup)))
 		return 0;
 	bool is_new = !tenant->command_cgroup;
 	r = is_new ? make(tenant, path) : 0;
@@ -190,7 +185,7 @@ int command_cgroups_add(struct tenant *tenant, const struct peer *command, struc
 		return 0;
 	if (is_new)
 		command_cgroups_end(tenant, NULL);
-	if (c->filter && !is_word(path, "/"))
+	if (c->filter && strcmp(path, "/") != 0)
 		return error_set(err, -r,
 				 "guard_devices lets only tenants use GPUs, and allotd can't make a "
 				 "cgroup for this command below %s: %s",

@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "daemon/util/nvidia_device.h"
 
 #define NAME "allot_devices"        /* of the program: finds one that an earlier process left */
-#define NVIDIA_MAJOR 195            /* /dev/nvidia0, /dev/nvidiactl */
 #define USER_BIT (INT64_C(1) << 63) /* keys: cgroup ids, and user ids with this bit */
 #define MOST_KEYS 16384
 #define PROGRAMS_MOST 64 /* programs of other owners at one cgroup */
