@@ -1,9 +1,7 @@
 /*
  * The part of the CUDA driver ABI that allot needs, written down from the published interface, so that building allot needs no
  * CUDA toolkit. Names, values and layouts are NVIDIA's. CI compiles driver_table.h against the official headers of several CUDA
- * versions and fails on any difference.
- *
- * A structure is declared in full only if allot reads one of its fields.
+ * versions and fails on any difference. allot passes values of incomplete types on to the driver without reading them.
  */
 #pragma once
 
@@ -364,7 +362,6 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 	int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* allot never reads values of these types: it passes them on to the driver. */
 typedef int CUmemRangeHandleType;
 typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
@@ -376,7 +373,6 @@ typedef struct CUipcMemHandle_st {
 	char reserved[CU_IPC_HANDLE_SIZE];
 } CUipcMemHandle;
 
-/* allot never reads launch attributes. */
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 
 typedef struct CUlaunchConfig_st {
@@ -396,7 +392,7 @@ typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUctxCreateParams_st CUctxCreateParams;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 
-/* ---- Old ABIs: sizes and device addresses of 32 bits, from before CUDA 3.2 ---- */
+/* Old ABIs: sizes and device addresses of 32 bits, from before CUDA 3.2. */
 
 typedef unsigned int CUdeviceptr_v1;
 
@@ -463,8 +459,6 @@ typedef struct CUDA_MEMCPY3D_v1_st {
 	unsigned int Depth;
 } CUDA_MEMCPY3D_v1;
 
-/* ---- Types for calls that do several launches or copies, and for rarely used calls ---- */
-
 typedef struct CUDA_LAUNCH_PARAMS_st {
 	CUfunction function;
 	unsigned int gridDimX;
@@ -478,13 +472,11 @@ typedef struct CUDA_LAUNCH_PARAMS_st {
 	void **kernelParams;
 } CUDA_LAUNCH_PARAMS;
 
-/* allot never reads the contents of these types: it passes pointers to them on to the driver. */
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP;
 typedef struct CUmemDecompressParams_st CUmemDecompressParams;
 
-/* allot never reads arguments of these types. */
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;

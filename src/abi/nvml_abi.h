@@ -1,6 +1,6 @@
 /*
- * The part of the NVML ABI that allot reads or answers, written down from the published interface (nvml.h), so that building
- * allot needs no CUDA toolkit. NVML itself is loaded at run time.
+ * The part of the NVML ABI that allot reads or answers, written down from the published nvml.h, so that building allot needs no
+ * CUDA toolkit. NVML itself is loaded at run time.
  */
 #ifndef ALLOT_ABI_NVML_ABI_H
 #define ALLOT_ABI_NVML_ABI_H
@@ -51,15 +51,13 @@ typedef struct nvmlUtilization_st {
 	unsigned int memory;
 } nvmlUtilization_t;
 
-/*
- * For nvmlDeviceGetComputeRunningProcesses and similar calls: one process. Memory is in bytes, all ones if unknown.
- * nvmlProcessInfo_t is the layout of the calls _v2 and _v3.
- */
+/* For nvmlDeviceGetComputeRunningProcesses and similar calls. Memory is in bytes, all ones if unknown. */
 typedef struct nvmlProcessInfo_v1_st {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
 } nvmlProcessInfo_v1_t;
 
+/* The layout of the calls _v2 and _v3. */
 typedef struct nvmlProcessInfo_st {
 	unsigned int pid;
 	unsigned long long usedGpuMemory;
@@ -100,8 +98,8 @@ typedef struct nvmlProcessUtilizationSample_st {
 } nvmlProcessUtilizationSample_t;
 
 /*
- * For nvmlDeviceGetProcessesUtilizationInfo: an entry for one process, and the call's argument. The caller sets all fields of
- * the argument. The call replaces processSamplesCount, the size of procUtilArray, by the number of entries written.
+ * For nvmlDeviceGetProcessesUtilizationInfo. The caller sets all fields of the argument. The call replaces processSamplesCount,
+ * the size of procUtilArray, by the number of entries written.
  */
 typedef struct nvmlProcessUtilizationInfo_v1_st {
 	unsigned long long timeStamp;
@@ -202,10 +200,7 @@ typedef struct nvmlEventData_st {
 #define nvmlEventTypeDoubleBitEccError 0x2ull
 #define nvmlEventTypeXidCriticalError 0x8ull
 
-/*
- * allot never reads the contents of these structures: it answers "not supported", or passes them on to NVML. The last three
- * types are enums in nvml.h.
- */
+/* allot answers "not supported" or passes these types on to NVML. The last three are enums in nvml.h. */
 typedef struct nvmlUnit_st *nvmlUnit_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 typedef struct nvmlGpmSupport_st nvmlGpmSupport_t;

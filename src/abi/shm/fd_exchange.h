@@ -1,13 +1,12 @@
 /*
  * Processes of a tenant share memory by file descriptors if legacy IPC has no handle for the memory
- * (library/swap/ipc_broker.h). The daemon keeps each descriptor under a key. Each exchange uses the tenant's socket, as in
- * registration.h:
+ * (library/swap/ipc_broker.h). The daemon keeps each descriptor under a key until the process that stored it ends. Each
+ * exchange uses the tenant's socket, as in registration.h:
  *
  *   process -> daemon   struct fd_exchange_request; FD_EXCHANGE_PUT comes with the descriptor
  *   daemon -> process   struct fd_exchange_reply; the reply to FD_EXCHANGE_GET comes with a descriptor of the same memory
  *
- * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes the
- * descriptors that the process stored.
+ * The kernel tells the daemon which process sent the request (SCM_CREDENTIALS).
  */
 #pragma once
 
@@ -17,7 +16,7 @@
 #define FD_EXCHANGE_VERSION 1U
 
 enum fd_exchange_op {
-	/* Stores a descriptor under the key. Replaces the one that this process stored under the same key before, if any. */
+	/* Stores a descriptor under the key. Replaces the descriptor that this process stored under the key before, if any. */
 	FD_EXCHANGE_PUT = 1,
 	FD_EXCHANGE_GET = 2,    /* ENOENT if no process has stored this key */
 	FD_EXCHANGE_DELETE = 3, /* deletes a key that this process has stored */

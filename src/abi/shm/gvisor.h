@@ -1,7 +1,6 @@
 /*
- * gVisor (runsc) gives a container a kernel of its own, in which the library can't join a tenant. There,
- * madvise(MADV_WIPEONFORK) fails, futexes wake no process outside of the sandbox, and by default processes can't connect to
- * sockets of the machine.
+ * gVisor (runsc) gives a container a kernel of its own, in which the library can't join a tenant: madvise(MADV_WIPEONFORK)
+ * fails, futexes wake no process outside of the sandbox, and by default processes can't connect to sockets of the machine.
  */
 #pragma once
 
@@ -9,9 +8,8 @@
 #include <string.h>
 
 /*
- * Whether `text` comes from gVisor's kernel. `text` is the release or version of uname(2), or the line of /proc/version. Since
- * April 2026, gVisor reports a release that ends in "-gvisor". Since November 2018, it reports the version below
- * (pkg/sentry/kernel/version/version.go).
+ * Whether `text` comes from gVisor's kernel: the release or version of uname(2), or the line of /proc/version. Since April 2026
+ * the release ends in "-gvisor". Since November 2018 the version is the one below (pkg/sentry/kernel/version/version.go).
  */
 static inline bool gvisor_is_kernel(const char *text)
 {

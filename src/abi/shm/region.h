@@ -11,14 +11,12 @@
  * daemon's control file. The library then maps the new files instead (library/process.c).
  *
  * No field holds a point in time, since clocks differ across time namespaces. Durations are in nanoseconds. Integers have the
- * machine's byte order.
+ * machine's byte order. A field's memory order is relaxed unless its comment says otherwise; seq_cst is for fields from which
+ * both sides make decisions.
  *
- * The comment beside a field states its writer (D: the daemon; T: the slot's own process) and its memory order. An order that
- * is not stated is relaxed; seq_cst is for fields from which both sides make decisions.
- *
- * Words used below. A lease is permission to use one device. The gate is where the library holds a thread before work is given
- * to the driver (library/launch/gate.h). The doorbell wakes the daemon (struct region_bell). The arena is host memory to which
- * swapped GPU memory is copied.
+ * A lease is permission to use one device. At the gate, the library holds a thread before it gives work to the driver
+ * (library/launch/gate.h). The doorbell wakes the daemon (struct region_bell). The arena is host memory to which swapped GPU
+ * memory is copied.
  */
 #pragma once
 
@@ -33,7 +31,7 @@
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
 #define REGION_VERSION 8U
 #define REGION_MAX_DEVICES 16
-#define REGION_MAX_SLOTS 1024   /* most processes that a tenant may have at the same time */
+#define REGION_MAX_SLOTS 1024   /* most processes of a tenant at the same time */
 #define REGION_MAX_EXPORTS 4096 /* entries for memory that processes share (struct region_export) */
 #define REGION_NAME_MAX 64      /* bytes of a tenant's name, including the NUL */
 #define REGION_ARENA_CHUNKS 4096 /* chunks of a swap arena (library/swap/swap_arena.h) */
@@ -50,11 +48,10 @@ enum lease_state {
 	LEASE_GO = 2, /* work may start while less than region_control_device.depth_ns of work is in flight */
 	/*
 	 * The tenant runs without turns: it is alone on the device, or the hardware slices the device's time among tenants with
-	 * short steps. Work may start while less than process_free_depth_ns() of work (library/state/process_state.h) is in
-	 * flight.
+	 * short steps. Work may start while less than process_free_depth_ns() (library/state/process_state.h) is in flight.
 	 */
 	LEASE_FREE = 3,
-	/* several tenants run at the same time: each launch is paid for with tokens (region_control_device.granted) */
+	/* Several tenants run at the same time. Each launch is paid for with tokens (region_control_device.granted). */
 	LEASE_PACED = 4,
 };
 #define LEASE_STATE_MASK 0xffU
@@ -73,7 +70,7 @@ enum region_sync_point {
 	SYNC_POINT_UNTOLD, /* never */
 	/* At each sync point. The library first clears region_slot_device.busy, unless another thread has launched work. */
 	SYNC_POINT_RUNG,
-	/* At each sync point, like SYNC_POINT_RUNG, and when work begins on an idle device (`busy` is 0). */
+	/* As SYNC_POINT_RUNG, and also when work begins on an idle device (region_slot_device.busy is 0). */
 	SYNC_POINT_ENDS_USE,
 };
 
@@ -82,8 +79,8 @@ enum swap_order {
 	SWAP_ORDER_IN = 0,  /* keep the memory on the GPU, or bring it back */
 	SWAP_ORDER_OUT = 1, /* copy all movable memory to the arena, and free it on the GPU */
 	/*
-	 * The daemon has locked the process's driver calls, or is about to (daemon/memory/checkpoint): the program's calls wait
-	 * in the driver. The library makes no driver calls of its own, and confirms the order in region_slot.swap_word.
+	 * The daemon has locked the process's driver calls, or is about to (daemon/memory/checkpoint). The library makes no
+	 * driver calls of its own, and confirms the order in region_slot.swap_word.
 	 */
 	SWAP_ORDER_PARKED = 2,
 };
@@ -105,7 +102,7 @@ enum swap_state {
 	SWAP_SHORT = 5, /* in the arena, and the GPU has no room for it; the process's calls fail with an error */
 };
 
-/* One device of the tenant. Written by D. */
+/* One device of the tenant. Written by the daemon. */
 struct region_control_device {
 	uint8_t uuid[16];                /* of the GPU or MIG instance; fixed */
 	_Atomic uint32_t lease;          /* futex word, seq_cst; see enum lease_state */
@@ -119,28 +116,27 @@ struct region_control_device {
 	_Atomic uint64_t depth_ns;      /* most work in flight under LEASE_GO */
 	/* most work in flight under LEASE_FREE while the tenant is alone on the device */
 	_Atomic uint64_t free_depth_ns;
-	/* If one work item alone fills depth_ns, a second one may start too, if less than long_work_ns is in flight. */
+	/* If one work item alone fills depth_ns, a second one may start while less than long_work_ns is in flight. */
 	_Atomic uint64_t long_work_ns;
-	/* 0; an older library reads another field here */
+	/* always 0, because an older library reads another field here */
 	uint64_t reserved;
 	/*
-	 * A process that holds a lease and had no work in flight for this long rings the doorbell, so that D can give the lease
-	 * to another tenant.
+	 * A process that holds a lease and had no work in flight for this long rings the doorbell. The daemon can then give the
+	 * lease to another tenant.
 	 */
 	_Atomic uint64_t idle_ns;
 	/* memory of processes that have not yet mapped the files of a restarted daemon; counts as used */
 	_Atomic uint64_t unslotted_bytes;
 	/*
-	 * Swapping: the most memory that the tenant may use on the device; UINT64_MAX means no bound. The rest of the
-	 * device's memory is kept for another tenant, whose memory is about to return from the arena. D writes this field
-	 * before it orders that return.
+	 * Swapping: the most memory that the tenant may use on the device; UINT64_MAX means no bound. The daemon lowers it
+	 * before it orders another tenant's memory back from the arena, to keep room for that memory.
 	 */
 	_Atomic uint64_t swap_bound_bytes;
 	/*
 	 * LEASE_PACED: work may start while the tenant's processes have spent fewer tokens than `granted`
 	 * (library/launch/pace.h). Spending may exceed the grant, so that a kernel that costs more than any grant can run too.
 	 */
-	_Atomic uint64_t granted; /* seq_cst; total tokens so far; D may reduce the total */
+	_Atomic uint64_t granted; /* seq_cst; sum of all grants; the daemon may reduce it */
 	/* futex word, seq_cst; incremented after each change of `granted` */
 	_Atomic uint32_t grant_change;
 	/*
@@ -149,8 +145,8 @@ struct region_control_device {
 	 */
 	_Atomic uint32_t turn;
 	/*
-	 * If region_control.memory_waits is 1, the tenant may use at most this much memory, and at most its quota. A process
-	 * asks for more by struct region_want. 0 if nothing is granted yet.
+	 * If region_control.memory_waits is 1, the tenant may use at most this much, even if its quota is larger. 0 if nothing
+	 * is granted yet. A process asks for more by struct region_want.
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
 	/* futex word, seq_cst; incremented after each answer to a struct region_want */
@@ -165,26 +161,24 @@ struct region_control {
 	uint32_t size_bytes;
 	uint32_t device_count;
 	uint64_t epoch; /* differs for each start of a daemon */
-	/* for the library's log; D may change the name */
+	/* for the library's log; the daemon may change the name */
 	char tenant_name[REGION_NAME_MAX];
 	/*
-	 * Incremented while the daemon lives, at least 10 times a second. But once a second is enough while no tenant has work
-	 * and all processes detect the daemon's end by `owner` (region_slot.heeds_owner).
+	 * Incremented at least 10 times a second. Once a second is enough while no tenant has work and all processes detect the
+	 * daemon's end by `owner` (region_slot.heeds_owner).
 	 */
 	_Atomic uint32_t heartbeat;
 	/*
-	 * 1 while a restarted daemon waits until the tenant's processes have mapped its new files. New allocations wait, for
-	 * at most 1.2 s, because the slots do not yet show all memory that the tenant uses.
+	 * 1 while a restarted daemon waits until the tenant's processes have mapped its new files. New allocations wait for at
+	 * most 1.2 s, because the slots do not yet show all memory that the tenant uses.
 	 */
 	_Atomic uint32_t adopting;
 	/* only slots below this number may be in use */
 	_Atomic uint32_t slot_limit;
-	_Atomic uint32_t census; /* seq_cst; number of D's NVML queries, incremented before each */
-	/*
-	 * 1 if an allocation beyond memory_granted_bytes waits for more, instead of failing; set before the first process joins
-	 */
+	_Atomic uint32_t census; /* seq_cst; number of NVML queries, incremented before each */
+	/* 1 if an allocation beyond memory_granted_bytes waits instead of failing; set before the first process joins */
 	_Atomic uint32_t memory_waits;
-	uint32_t reserved;               /* 0; an older library reads another field here */
+	uint32_t reserved;               /* always 0; an older library reads another field here */
 	_Atomic uint64_t memory_wait_ns; /* longest wait for more granted memory; 0 means no limit */
 	/*
 	 * Swapping: `swap` is one order for all devices. arena_bytes is the size of the arena file: fixed, and 0 if the tenant
@@ -194,18 +188,15 @@ struct region_control {
 	uint64_t arena_bytes;
 	_Atomic uint64_t arena_ready_bytes;
 	/*
-	 * 1 if the memory for which the tenant's allocations wait will become free after other tenants' turns. If 0, the
-	 * library gives up after a while. 0 also from a daemon that does not know this field.
+	 * 1 if the memory for which the tenant's allocations wait will become free after other tenants' turns. If 0, also from
+	 * an older daemon, the library gives up after a while.
 	 */
 	_Atomic uint32_t swap_hope;
-	/*
-	 * 1 if, on one of the tenant's GPUs, the quotas of all swappable tenants add up to more than the memory for these
-	 * tenants. Then the tenant's memory will probably have to leave its GPUs.
-	 */
+	/* 1 if, on one of the tenant's GPUs, the quotas of all swappable tenants exceed the memory for these tenants */
 	_Atomic uint32_t swap_is_likely;
-	/* Bit i is set if device i is a MIG instance. Fixed; 0 also from a daemon that does not know this field. */
+	/* Bit i is set if device i is a MIG instance. Fixed; 0 from an older daemon. */
 	uint32_t instances;
-	/* Whether the processes record a trace, and by which clock: trace_ring.h. 0 if the daemon does not know this field. */
+	/* Whether the processes record a trace, and by which clock: trace_ring.h. 0 from an older daemon. */
 	_Atomic uint32_t trace;
 	/*
 	 * If the tenant shares the device by space (MPS): the largest share of the device's SMs that its work can use. A token
@@ -216,60 +207,60 @@ struct region_control {
 	/* The element REGION_HOST, for page-locked host memory, uses only quota_bytes. */
 	_Alignas(64) struct region_control_device device[REGION_MAX_DEVICES + 1];
 	/*
-	 * A robust futex that D's main thread holds. When that thread ends, the kernel sets FUTEX_OWNER_DIED; D sets that bit
-	 * itself before an orderly end. seq_cst. 0 from a daemon that does not know this field.
+	 * seq_cst; a robust futex that the daemon's main thread holds. When that thread ends, the kernel sets FUTEX_OWNER_DIED;
+	 * the daemon sets that bit itself before an orderly end. 0 from an older daemon.
 	 */
 	_Atomic uint32_t owner;
 };
 
 /*
- * One process on one device. Written by T, but D zeroes the slot of a dead process.
+ * One process on one device. Written by the process, but the daemon zeroes the slot of a dead process.
  *
  * Memory (library/memory/ledger.h): an allocation is first tentative, then used. Some memory is allocated by no call (code,
- * local memory, memory that libraries keep), so only NVML knows of it. D queries NVML and writes the excess over used_bytes to
- * unnamed_bytes. The excess leaves out memory that was allocated during the query, which D knows from census_peak_bytes. Memory
- * that T measured around a call (measured.h) counts in fresh_bytes until D's next query.
+ * local memory, memory that libraries keep), so only NVML knows of it. The daemon queries NVML and writes the excess over
+ * used_bytes to unnamed_bytes. It leaves out memory that was allocated during the query, which census_peak_bytes shows.
  *
- * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING,
- * `launching` counts each thread that still acts on the earlier lease.
+ * Work (library/launch/gate.h): the process raises `launching` before it reads the lease word. So after the daemon has written
+ * LEASE_CLOSING, `launching` counts each thread that still acts on the earlier lease.
  */
 struct region_slot_device {
 	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
 	_Atomic uint64_t tentative_bytes; /* seq_cst; the allocation that is being decided, or 0 */
 	_Atomic uint64_t context_used_bytes; /* part of used_bytes that belongs to contexts */
 	_Atomic uint64_t peak_bytes;
-	_Atomic uint64_t denied;        /* number of allocations refused because of the quota */
-	_Atomic uint64_t unnamed_bytes; /* written by D: memory that NVML shows beyond used_bytes */
+	_Atomic uint64_t denied; /* allocations refused because of the quota */
+	/* written by the daemon: memory that NVML shows beyond used_bytes */
+	_Atomic uint64_t unnamed_bytes;
 	/* highest used_bytes since the NVML query whose number is `census` */
 	_Atomic uint64_t census_peak_bytes;
-	/* T's copy of region_control.census, taken after each rise of used_bytes */
+	/* the process's copy of region_control.census, taken after each rise of used_bytes */
 	_Atomic uint32_t census;
 	/* 1 if NVML may show less memory for the process than used_bytes; read only by an older daemon */
 	_Atomic uint32_t unsure;
 
-	/* seq_cst; number of threads between the gate and the driver */
+	/* seq_cst; threads between the gate and the driver */
 	_Alignas(64) _Atomic uint32_t launching;
-	/* seq_cst; number of threads that the gate holds */
+	/* seq_cst; threads that the gate holds */
 	_Atomic uint32_t waiting;
 	_Atomic uint32_t busy; /* seq_cst; 1 while work is known to be in flight */
-	/* number of waits for in-flight work that were given up because no work ended */
+	/* waits for in-flight work that were given up because no work ended */
 	_Atomic uint32_t stuck;
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
 	_Atomic uint64_t busy_ns;     /* total time with work in flight so far */
 	_Atomic uint64_t launches;    /* work items handed to the driver so far */
 	_Atomic uint64_t waited_ns;   /* total time for which the gate held threads */
 	/*
-	 * Written by D: the growth of busy_ns, as an exponentially decaying sum. The library's NVML hooks divide
+	 * Written by the daemon: the growth of busy_ns, as an exponentially decaying sum. The library's NVML hooks divide
 	 * got_1s_pct_x100 among the processes in proportion to this field.
 	 */
 	_Atomic uint32_t recent_us;
 	/* the process's idle time when it last rang the doorbell; 0 while its work is in flight */
 	_Atomic uint32_t idle_us;
-	/* written by T: memory measured beyond used_bytes; D moves it to unnamed_bytes */
+	/* memory measured beyond used_bytes around a call (measured.h), until the daemon adds it to unnamed_bytes */
 	_Atomic uint64_t fresh_bytes;
 };
 
-/* A process's memory on one device that can be moved to the arena. Written by T. */
+/* A process's memory on one device that can be moved to the arena. Written by the process. */
 struct region_slot_swap {
 	_Atomic uint64_t movable_bytes; /* movable memory, on the device or in the arena */
 	_Atomic uint64_t out_bytes; /* part of movable_bytes that is in the arena; still counts as used */
@@ -284,86 +275,83 @@ enum region_slot_state {
 };
 
 struct region_slot {
-	/* enum region_slot_state; written by D */
+	/* enum region_slot_state; written by the daemon */
 	_Alignas(64) _Atomic uint32_t state;
-	_Atomic uint32_t generation; /* written by D: how often this slot was assigned */
-	_Atomic int32_t pid; /* written by D: the process's pid in the daemon's pid namespace */
-	/* written by T: getpid() in the process, read by the tenant's other processes */
+	_Atomic uint32_t generation; /* written by the daemon: how often this slot was assigned */
+	_Atomic int32_t pid; /* written by the daemon: the pid in the daemon's pid namespace */
+	/* written by the process: getpid(), for the tenant's other processes */
 	_Atomic int32_t own_pid;
-	/* written by T: 1 if the process copied its usage from the report of an earlier daemon */
+	/* written by the process: 1 if it copied its usage from the report of an earlier daemon */
 	_Atomic uint32_t migrated;
-	/* Swapping: all written by T. */
+	/* Swapping: all written by the process. */
 	_Atomic uint32_t swap_state; /* enum swap_state */
 	/* the last order, a value of region_control.swap, that the process carried out or gave up */
 	_Atomic uint32_t swap_word;
 	_Atomic uint32_t swap_failed;   /* failed moves; an order that was given up counts once */
 	_Atomic uint64_t swap_moved_ns; /* duration of the last complete move */
 	_Atomic uint64_t swap_progress_bytes; /* total bytes moved so far; grows during a move */
-	/* written by T: 1 if this library reads region_control.owner; 0 from an older library */
+	/* written by the process: 1 if its library reads region_control.owner; 0 from an older library */
 	_Atomic uint32_t heeds_owner;
-	/* written by T: MiB that the current move has copied; 0 from an older library */
+	/* written by the process: MiB that the current move has copied; 0 from an older library */
 	_Atomic uint32_t swap_copied_mib;
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
 	/* the element REGION_HOST uses only the memory fields */
 	struct region_slot_device device[REGION_MAX_DEVICES + 1];
 };
 
-/* Memory that several processes of the tenant share, and the slot that is charged for it. Written by T. */
+/* Memory that several processes of the tenant share, and the slot that is charged for it. Written by processes. */
 struct region_export {
 	/* identifies the memory (library/memory/exports.h); 0 if the entry was never used */
 	_Atomic uint64_t key;
 	_Atomic uint64_t owner; /* seq_cst; the charged slot as generation << 32 | (slot + 1); 0 if none */
 };
 
-/* Tokens that the tenant's processes have spent on one device under LEASE_PACED. Written by T. */
+/* Tokens that the tenant's processes have spent on one device under LEASE_PACED. */
 struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
 	/* Predicted duration of the paid work, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
 	/*
-	 * The part of work_ns for little-known kernels: fewer than three of their runs were timed while no other tenant's work
-	 * ran on the device. The predicted duration of such a kernel is a guess or an upper bound.
+	 * The part of work_ns for kernels with fewer than three timed runs without other tenants' work on the device. The
+	 * prediction for such a kernel is a guess or an upper bound.
 	 */
 	_Atomic uint64_t untried_ns;
-	uint64_t reserved; /* an older library writes a counter here, which the daemon does not read */
+	uint64_t reserved; /* an older library writes here; the daemon does not read it */
 };
 
 /*
- * The doorbell, by which the tenant tells D to read the slots. D sleeps on the futex `ring_count`. library/state/bell.h
- * says when to ring. If a tenant rings too often, or did not ring when it had to, D does not rely on its rings but polls the
- * slots (daemon/arbitrate/doorbell.h).
+ * The doorbell, by which the tenant tells the daemon to read the slots. The daemon sleeps on the futex `ring_count`.
+ * library/state/bell.h says when to ring. If a tenant rings too often or too rarely, the daemon polls its slots instead
+ * (daemon/arbitrate/doorbell.h).
  */
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t ring_count; /* futex word, seq_cst; incremented at each ring */
-	/* Number of sync points (enum region_sync_point): waits for all work in flight, as at the end of a step. */
+	/* Number of sync points (enum region_sync_point). */
 	_Atomic uint32_t sync_points;
 	/*
-	 * A part of busy_ns: from the start of each lease until the program is ahead of the GPU, that is, until 1 ms of work or
-	 * half of depth_ns is in flight.
+	 * A part of busy_ns: from the start of each lease until the program is ahead of the GPU. A program is ahead if 1 ms of
+	 * work or half of depth_ns is in flight.
 	 */
 	_Atomic uint64_t ramp_ns;
-	uint64_t reserved; /* an older library writes a counter here, which the daemon does not read */
+	uint64_t reserved; /* an older library writes here; the daemon does not read it */
 	/* Total time from each sync point to the next launch, without the time that the gate held that launch. */
 	_Atomic uint64_t gap_ns;
-	/*
-	 * A part of busy_ns: all time under leases in which the program is not ahead, as ramp_ns defines "ahead". 0 from an
-	 * older library.
-	 */
+	/* The part of busy_ns under leases in which the program is not ahead of the GPU. 0 from an older library. */
 	_Atomic uint64_t behind_ns;
 };
 
 /*
- * Memory for which one process waits on one device. T writes `bytes`, increments `ask` and rings the doorbell. D raises
- * memory_granted_bytes if possible, then sets `answered` to the value of `ask`. A request with 0 bytes cancels the previous
- * one.
+ * Memory for which one process waits on one device. The process writes `bytes`, increments `ask` and rings the doorbell. The
+ * daemon raises memory_granted_bytes if possible, then sets `answered` to the value of `ask`. 0 bytes cancel the request.
  */
 struct region_want {
-	_Atomic uint64_t bytes;    /* T; memory needed beyond what the tenant holds */
-	_Atomic uint32_t ask;      /* T; seq_cst; number of requests so far */
-	_Atomic uint32_t answered; /* D; seq_cst; the value of `ask` that was answered last */
+	_Atomic uint64_t bytes; /* memory needed beyond what the tenant holds */
+	_Atomic uint32_t ask;   /* seq_cst; number of requests so far */
+	/* seq_cst; written by the daemon: the `ask` that was answered last */
+	_Atomic uint32_t answered;
 };
 
-/* Which process owns one chunk of the arena. Written by T. */
+/* Which process owns one chunk of the arena. Written by processes. */
 struct region_arena_chunk {
 	_Atomic uint64_t owner; /* seq_cst; encoded like region_export.owner */
 };
@@ -372,7 +360,7 @@ struct region_report {
 	uint32_t magic;
 	uint32_t version;
 	uint32_t size_bytes; /* REGION_REPORT_BYTES; an older library accepts no other value */
-	/* 1 if the file has `steps`; 0 from a daemon that does not know `steps`, whose file ends before that field */
+	/* 1 if the file has `steps`; 0 from an older daemon, whose file ends before that field */
 	uint32_t has_steps;
 	struct region_slot slot[REGION_MAX_SLOTS];
 	struct region_export export[REGION_MAX_EXPORTS];
@@ -380,7 +368,7 @@ struct region_report {
 	struct region_bell bell[REGION_MAX_DEVICES];
 	struct region_want want[REGION_MAX_SLOTS][REGION_MAX_DEVICES];
 	struct region_arena_chunk arena[REGION_ARENA_CHUNKS];
-	struct step_counts steps[REGION_MAX_DEVICES]; /* T; read and write only if has_steps is 1 */
+	struct step_counts steps[REGION_MAX_DEVICES]; /* read and write only if has_steps is 1 */
 };
 
 #define REGION_REPORT_BYTES offsetof(struct region_report, steps)
@@ -395,7 +383,7 @@ _Static_assert(sizeof(struct region_slot) ==
 		       64 + 32 * REGION_MAX_DEVICES + 128 * (REGION_MAX_DEVICES + 1),
 	       "slot layout");
 
-/* True if the daemon that created the region has ended. False also if that daemon does not know `owner`. Thread safe. */
+/* True if the daemon that created the region has ended. False for a daemon that does not know `owner`. Thread safe. */
 static inline bool region_has_lost_owner(const struct region_control *c)
 {
 	return atomic_load(&c->owner) & FUTEX_OWNER_DIED;

@@ -4,7 +4,7 @@
  *
  *   process -> daemon   struct registration_request; the kernel adds SCM_CREDENTIALS
  *   daemon -> process   struct registration_reply; if status is 0, with two file descriptors (SCM_RIGHTS): control, opened
- *                       read-only, and report. A third descriptor is the swap arena, if control says that there is one.
+ *                       read-only, and report. A third descriptor is the swap arena, if region_control.arena_bytes is not 0.
  *
  * A process that registers again (after a restart of the daemon, or after a fork) gets its own new slot. `previous_epoch` tells
  * the daemon that the process will copy its usage from its old slot.
@@ -21,7 +21,7 @@ struct registration_request {
 	uint32_t version;
 	int32_t pid; /* in the process's own pid namespace; untrusted, only for messages */
 	uint32_t library_version; /* major << 16 | minor << 8 | patch; 0 from a library that does not send its version */
-	/* the `epoch` of the process's previous registration; 0 if none */
+	/* `epoch` of the process's previous registration; 0 if none */
 	uint64_t previous_epoch;
 };
 

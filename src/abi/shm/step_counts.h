@@ -23,7 +23,7 @@ struct step_counts {
 	_Atomic uint64_t bucket[STEP_BUCKETS];
 };
 
-/* Returns the bucket in which a step of `ns` counts. Pure and thread safe, as is step_bucket_from_ns(). */
+/* Returns the bucket in which a step of `ns` counts. Pure. */
 static inline unsigned step_bucket_of(uint64_t ns)
 {
 	uint64_t units = ns / STEP_UNIT_NS;
@@ -36,7 +36,7 @@ static inline unsigned step_bucket_of(uint64_t ns)
 	return bucket < STEP_BUCKETS ? bucket : STEP_BUCKETS - 1;
 }
 
-/* Returns the shortest duration in a bucket. For STEP_BUCKETS: a nominal end of the last bucket, which has no upper bound. */
+/* Returns the shortest duration in a bucket. For STEP_BUCKETS: a nominal end of the last bucket. Pure. */
 static inline uint64_t step_bucket_from_ns(unsigned bucket)
 {
 	return bucket < 8 ? bucket * STEP_UNIT_NS

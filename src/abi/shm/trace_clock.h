@@ -1,7 +1,7 @@
 /*
- * The clock of a trace: its ticks are the same for the daemon and a traced process, in any time namespace. The daemon chooses
- * the clock (daemon/export/trace/trace_clock.h), and only the daemon knows how long a tick is. Thread safe; may run before libc
- * is ready.
+ * The clock of a trace. Its ticks are the same for the daemon and a traced process, in any time namespace. The daemon chooses
+ * the clock; only the daemon knows a tick's length (daemon/export/trace/trace_clock.h). Thread safe; may run before libc is
+ * ready.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 enum trace_clock {
 	TRACE_NO_CLOCK = 0,
-	TRACE_COUNTER = 1, /* the processor's counter; a read takes 8 ns, clock_gettime() 23 ns */
+	TRACE_COUNTER = 1,  /* the processor's counter: faster to read than clock_gettime() */
 	TRACE_REALTIME = 2, /* nanoseconds since 1970: the only clock that no time namespace shifts */
 };
 

@@ -4,8 +4,8 @@
  * does not trust its contents.
  *
  * To record an event, a thread takes the next number and overwrites the oldest event, trace_ring.place[number % TRACE_EVENTS].
- * A reader that is too slow loses the oldest events, and the numbers show how many. An element's field `number` is 0 while the
- * event is written, and is set last. So a reader has a complete event if `number` was the same before and after the copy.
+ * A reader that is too slow loses the oldest events, and the numbers show how many. trace_place.number is 0 while the event is
+ * written, and is set last. So a reader has a complete event if `number` was the same before and after the copy.
  *
  * A process asks for its ring on the tenant's socket, as in registration.h, once region_control.trace says that the tenant is
  * traced:
@@ -24,16 +24,13 @@
 
 #define TRACE_MAGIC 0x746c6c61U /* "allt" */
 #define TRACE_VERSION 1U
-#define TRACE_EVENTS 65536U /* a power of two; holds 0.16 s at 400,000 launches a second */
-/* trace_ring.next is updated only once per this many events, because a store for each event would cost time */
+#define TRACE_EVENTS 65536U /* a power of two; 0.16 s at 400,000 launches a second */
+/* trace_ring.next is updated only once per this many events, to save stores */
 #define TRACE_STEP 64U
 #define TRACE_NAMES 4096U
 #define TRACE_NAME_MAX 232 /* bytes of a name, including the NUL */
 
-/*
- * region_control.trace has the clock in its low 8 bits (TRACE_NO_CLOCK if the tenant is not traced), and a counter of changes
- * above them.
- */
+/* region_control.trace: the clock in its low 8 bits (TRACE_NO_CLOCK: not traced), a counter of changes above them. */
 #define TRACE_CLOCK_MASK 0xffU
 #define TRACE_ORDER_STEP 0x100U
 
@@ -62,7 +59,7 @@ enum trace_kind {
 	TRACE_ALLOC,
 	TRACE_FREE,
 	TRACE_DENIED,
-	/* amount: all memory that the process uses on the device */
+	/* amount: the memory that the process uses on the device */
 	TRACE_USED,
 	TRACE_MEMORY_WAIT, /* an allocation waited for memory. amount: bytes; code: 0 if it got the memory */
 	TRACE_AWAY_WAIT, /* a call waited because the process's memory was swapped out */
@@ -98,7 +95,7 @@ struct trace_event {
 #define TRACE_EVENT_WORDS (sizeof(struct trace_event) / sizeof(uint64_t))
 
 struct trace_place {
-	/* the number of the event, from 1; 0 while the event is written, or if there was none yet */
+	/* the event's number, from 1; 0 while the event is written, or if there was none yet */
 	_Alignas(64) _Atomic uint64_t number;
 	_Atomic uint64_t word[TRACE_EVENT_WORDS];
 };
@@ -155,10 +152,7 @@ static inline bool trace_ring_is_valid(const struct trace_ring *ring)
 static inline void trace_prefetch(const void *line)
 {
 #if defined(__x86_64__)
-	/*
-	 * Use prefetchw, which older processors ignore. The compiler's builtin would prefetch for reading unless newer
-	 * processors are targeted.
-	 */
+	/* prefetchw fetches for writing. The compiler's builtin would do so only if newer processors are targeted. */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
 #else
 	__builtin_prefetch(line, 1);
