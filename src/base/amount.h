@@ -1,4 +1,4 @@
-/* Writes amounts of memory for messages. Pure; thread safe. */
+/* Writes amounts of memory for messages. Thread safe. */
 #pragma once
 
 #include <stdint.h>

@@ -4,9 +4,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST 65536 /* if the kernel lacks close_range(), only descriptors below this are closed */
+#define MOST 65536
 
-/* Closes the descriptors from `first` to `last`, both included. */
 static void close_between(unsigned int first, unsigned int last)
 {
 	struct rlimit limit = { 0 };

@@ -21,7 +21,6 @@
 		value_; \
 	})
 
-/* Takes a file descriptor out of a variable and leaves -1 there. */
 static inline int steal_fd(int *fd)
 {
 	int value = *fd;
@@ -29,7 +28,6 @@ static inline int steal_fd(int *fd)
 	return value;
 }
 
-/* Closes *fd if it is >= 0 and sets it to -1. Keeps errno. */
 static inline void close_fd(int *fd)
 {
 	int saved = errno;

@@ -1,6 +1,6 @@
 /*
- * The process's clock: CLOCK_MONOTONIC in nanoseconds, and conversions. Do not send values to other processes, because clocks
- * differ across time namespaces.
+ * CLOCK_MONOTONIC in nanoseconds, and conversions. Do not send values to other processes, because clocks differ across time
+ * namespaces.
  */
 #pragma once
 

@@ -17,13 +17,13 @@ struct error {
 	char text[ERROR_TEXT_MAX];
 };
 
-/* Sets code (a positive errno) and text, and returns -code. */
+/* `code` is a positive errno. Returns -code. */
 int error_set(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Like error_set(), but appends ": " and strerror(code) to the text. */
 int error_set_errno(struct error *err, int code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts the formatted text and ": " before err's text. Returns `result`, so that the caller can return it directly. */
+/* Puts the formatted text and ": " before err's text. Returns `result`. */
 int error_add(struct error *err, int result, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

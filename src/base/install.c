@@ -15,8 +15,7 @@ struct part {
 
 /*
  * Each row has the part's place in the output of scripts/build, in meson's build tree, and in an installation (programs in
- * <prefix>/bin). ALLOT_LIBDIR is the libraries' directory below the prefix ("lib/x86_64-linux-gnu"), ALLOT_DATADIR the
- * directory of data files below the prefix.
+ * <prefix>/bin). ALLOT_LIBDIR ("lib/x86_64-linux-gnu") and ALLOT_DATADIR are directories below the prefix.
  */
 static const struct part parts[] = {
 	[INSTALL_DAEMON] = { "allotd", { "allotd", "../daemon/allotd", "../libexec/allot/allotd" } },

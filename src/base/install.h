@@ -1,7 +1,6 @@
 /*
  * Finds the other parts of this copy of allot by their place relative to the running program (allot or allotd). Knows the
- * directory layouts of scripts/build, of meson's build tree and of an installation. No environment variable changes this.
- * Thread safe.
+ * directory layouts of scripts/build, of meson's build tree and of an installation. Reads no environment variable. Thread safe.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ enum install_part {
 	INSTALL_BENCH, /* bench/run, with the files that it imports beside it */
 };
 
-/* Finds the absolute path of a part. -ENOENT if this installation lacks it. */
+/* Finds a part's absolute path. -ENOENT if this installation lacks it. */
 int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error *err);
 
 int install_own_directory(char ret_dir[PATHS_MAX], struct error *err);

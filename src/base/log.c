@@ -20,7 +20,7 @@ static const char *log_program = "allot";
 static enum log_level log_level_max = LOG_LEVEL_INFO;
 static bool log_to_journal;
 
-/* True if stderr is the stream that systemd connected to the journal: JOURNAL_STREAM=dev:inode. */
+/* systemd sets JOURNAL_STREAM=dev:inode if it connected stderr to the journal. */
 static bool stderr_is_journal(void)
 {
 	const char *value = getenv("JOURNAL_STREAM");
@@ -74,7 +74,7 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
 	errno = saved;
 }
 
-/* Takes one token (a line) from the key's bucket. If the bucket is empty, counts the line as dropped and returns false. */
+/* Takes one token from the key's bucket. Returns false if the bucket is empty. */
 static bool take_token(struct log_limit *limit, uint32_t key, uint64_t *ret_left_out)
 {
 	uint64_t line_ns = key == LOG_NO_KEY ? LIMIT_LINE_NS / LOG_LIMIT_KEYS : LIMIT_LINE_NS;

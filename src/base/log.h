@@ -14,13 +14,11 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7
 };
 
-/*
- * The names of the levels, ended by NULL, for settings_row.words. log_level_of() returns the level for an index into this list.
- */
+/* The names of the levels, ended by NULL, for settings_row.words; log_level_of() takes an index into this list. */
 extern const char *const log_level_words[];
 enum log_level log_level_of(unsigned word);
 
-/* Sets the program's name, and detects whether stderr is the journal. Call before threads exist. `program` must stay valid. */
+/* Detects whether stderr is the journal. Call before threads exist. `program` must stay valid. */
 void log_init(const char *program);
 void log_set_level(enum log_level level);
 
@@ -41,7 +39,7 @@ struct log_limit {
 };
 void log_write_limited(struct log_limit *limit, uint32_t key, enum log_level level,
 		       const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Makes the key of a name, for example of a namespace, by hashing it. */
+/* Hashes a name, for example of a namespace. */
 uint32_t log_key(const char *name);
 
 #define log_write_of(key, level, ...) \

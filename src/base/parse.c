@@ -45,7 +45,7 @@ static const struct unit duration_units[] = {
 	{ NULL, 0 },
 };
 
-/* A decimal number: whole + fraction / 10^digits. */
+/* whole + fraction / 10^digits */
 struct decimal {
 	uint64_t whole;
 	uint64_t fraction;
@@ -64,7 +64,7 @@ static bool is_alnum(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Returns -code; err is "'<text>': <reason>; <hint>". Bytes that would disturb a terminal become '?'; a long text is cut. */
+/* The error is "'<text>': <reason>; <hint>". Bytes that would disturb a terminal become '?'; a long text is cut. */
 static int fail(struct error *err, int code, const char *text, const char *reason, const char *hint)
 {
 	char shown[64];
@@ -88,10 +88,7 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 	return NULL;
 }
 
-/*
- * Reads a number such as 12 or 1.5 at the start of the text. Returns the text after the number; NULL if there is no number, or
- * if *ret cannot hold it.
- */
+/* Returns the text after the number; NULL if there is no number, or if *ret cannot hold it. */
 static const char *read_decimal(const char *text, struct decimal *ret)
 {
 	struct decimal d = { 0 };
@@ -132,7 +129,6 @@ static bool scale_decimal(const struct decimal *d, uint64_t scale, uint64_t *ret
 	return true;
 }
 
-/* Parses a number above 0 that is followed by one of `units`. `hint` tells the user what would be right. */
 static int parse_scaled(const char *text, const struct unit *units, const char *hint,
 			uint64_t *ret_value, struct error *err)
 {
@@ -148,7 +144,7 @@ static int parse_scaled(const char *text, const struct unit *units, const char *
 	if (!rest)
 		return fail(err, EINVAL, text, "not a number with a unit", hint);
 	unit = find_unit(units, rest);
-	/* Report 0 as "must be more than 0", also if its unit is missing. */
+	/* A 0 without a unit gets this error, not the one for the missing unit. */
 	if (number.whole == 0 && number.fraction == 0 && (unit || !*rest))
 		return fail(err, EINVAL, text, "must be more than 0", hint);
 	if (!unit)

@@ -1,9 +1,9 @@
 /*
- * Strict parsers for what people type: sizes, percents, durations, names, choices of devices. Each parser accepts the whole
- * text or refuses it; nothing is guessed (a size without a unit is refused).
+ * Strict parsers for what people type: sizes, percents, durations, names, lists of devices. Each parser accepts the whole text
+ * or refuses it; nothing is guessed (a size without a unit is refused).
  *
- * Each returns 0 and writes its ret_ output, or returns -EINVAL (-ERANGE if the value does not fit) and leaves the output
- * unchanged. On failure err has one line that names the value and says what would be right:
+ * Each returns 0, or -EINVAL (-ERANGE if the value does not fit) and leaves its output unchanged. On failure err has one line
+ * that names the value and says what would be right:
  *
  *     '4XB': unit unknown; write for example 4GiB, 4096MiB or 4GB
  *
@@ -17,38 +17,38 @@
 
 #include "base/error.h"
 
-#define PARSE_NAME_MAX 64 /* size of a tenant's name, including the NUL */
+#define PARSE_NAME_MAX 64 /* of a tenant's name, including the NUL */
 #define PARSE_UUID_MAX 80
 #define PARSE_DEVICES_MAX 16
-#define PRIORITY_MOST 100 /* a tenant's priority is from -PRIORITY_MOST to PRIORITY_MOST */
+#define PRIORITY_MOST 100 /* a tenant's priority is from -100 to 100 */
 
-/* Parses an amount of memory: a decimal number above 0 and a unit: B, KiB to TiB or KB to TB (also without the B). */
+/* A decimal number above 0 and a unit: B, KiB to TiB or KB to TB (also without the B). */
 int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);
 
-/* Parses a share in percent: above 0, at most 100, at most two decimals; "%" may follow. */
+/* A share in percent: above 0, at most 100, at most two decimals; "%" may follow. */
 int parse_percent(const char *text, double *ret_pct, struct error *err);
 /* Like parse_percent(), for a GPU's compute. A value below 1 needs "%": "0.3" could mean 30 % of a GPU. */
 int parse_cores(const char *text, double *ret_pct, struct error *err);
 
-/* Parses a time: a number above 0 and ns, us, ms, s, m or h. Without a unit the number means seconds. */
+/* A number above 0 and ns, us, ms, s, m or h. Without a unit the number means seconds. */
 int parse_duration(const char *text, uint64_t *ret_ns, struct error *err);
 
 int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, struct error *err);
 
-/* Parses a decimal number from min to max (0 <= min), with at most nine decimals. */
+/* A decimal number from min to max (0 <= min), with at most nine decimals. */
 int parse_number(const char *text, double min, double max, double *ret_value, struct error *err);
 
-/* Checks a tenant's name: a letter or digit, then letters, digits, '.', '_' and '-'; at most 63 bytes. */
+/* A tenant's name: a letter or digit, then letters, digits, '.', '_' and '-'; at most 63 bytes. */
 int parse_name(const char *text, struct error *err);
 
-/* Parses how a tenant shares its GPU: "time" or "space". */
+/* How a tenant shares its GPU: "time" or "space". */
 int parse_sharing(const char *text, bool *ret_is_space, struct error *err);
 
-/* One device in a list of devices: an index or a UUID ("GPU-..." or "MIG-..."). */
+/* An index or a UUID ("GPU-..." or "MIG-..."). */
 struct parse_device {
 	bool by_uuid;
-	uint32_t index;            /* valid if not by_uuid */
-	char uuid[PARSE_UUID_MAX]; /* valid if by_uuid */
+	uint32_t index;
+	char uuid[PARSE_UUID_MAX];
 };
 
 struct parse_devices {
@@ -57,5 +57,5 @@ struct parse_devices {
 	struct parse_device item[PARSE_DEVICES_MAX];
 };
 
-/* Parses "all", or a comma-separated list of indexes and UUIDs without duplicates. */
+/* "all", or a comma-separated list of indexes and UUIDs without duplicates. */
 int parse_devices(const char *text, struct parse_devices *ret_devices, struct error *err);

@@ -22,7 +22,7 @@ static bool is_word(const char *spec)
 	return *spec != '\0';
 }
 
-/* FNV-1a, 32 bits. Distinguishes files in different directories that have the same name; not used for security. */
+/* FNV-1a, 32 bits. Not used for security. */
 static uint32_t hash_path(const char *path)
 {
 	uint32_t hash = 2166136261U;
@@ -32,10 +32,7 @@ static uint32_t hash_path(const char *path)
 	return hash;
 }
 
-/*
- * Makes "sim-<file's name>-<hash of its path>". The name ends before its first '.' or after 16 characters. Each character that
- * is_word() rejects becomes '_'.
- */
+/* The name in the result ends before its first '.' or after 16 characters. */
 static void name_file(const char *real_path, char ret_name[PATHS_HARDWARE_MAX])
 {
 	const char *slash = strrchr(real_path, '/');

@@ -7,8 +7,7 @@
  * The system daemon's base is /run/allot. A user's own base is $ALLOT_RUN_DIR if set, else $XDG_RUNTIME_DIR/allot, else
  * /tmp/allot-<uid>. A user's base belongs to the user, and nobody else may write to it.
  *
- * Each function returns 0 and writes its ret_ output, or returns -errno with one line in err (NULL if not wanted). Thread safe
- * as long as the environment does not change meanwhile.
+ * Functions return 0 or -errno. Thread safe as long as the environment does not change meanwhile.
  */
 #pragma once
 
@@ -24,29 +23,24 @@
 /*
  * Makes the last part of a run directory's path from `spec`. NULL, for real GPUs, gives "gpu". A word of letters, digits, '-'
  * and '_', such as h200x2, gives "sim-h200x2", even if no such simulated GPU exists. Any other `spec` is the path of a file
- * that describes a simulated GPU, and gives "sim-<start of the file's name>-<hash of its real path>".
- * -EINVAL if spec is empty, -ENAMETOOLONG for a word above 32 bytes, -ENOENT if the file does not exist.
+ * that describes a simulated GPU, and gives "sim-<start of the file's name>-<hash of its real path>". -EINVAL if spec is empty,
+ * -ENAMETOOLONG for a word above 32 bytes, -ENOENT if the file does not exist.
  */
 int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct error *err);
 
-/* Makes the path of the system daemon's run directory, without creating it. `hardware` is from paths_hardware(). */
+/* The system daemon's run directory. `hardware` is from paths_hardware(). Creates nothing. */
 int paths_system_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct error *err);
 
 /* True if ALLOT_RUN_DIR sets the base; then the system daemon is not used. */
 bool paths_base_is_overridden(void);
 
-/*
- * Makes the path of the caller's own run directory; paths_make_private() creates it. `hardware` is from paths_hardware().
- */
+/* The caller's own run directory. `hardware` is from paths_hardware(). paths_make_private() creates the directory. */
 int paths_private_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct error *err);
 
-/* Checks a path. Returns -EILSEQ if it cannot be written in JSON, because it is not UTF-8 or has control characters. */
+/* Returns -EILSEQ if the path cannot be written in JSON, because it is not UTF-8 or has control characters. */
 int paths_check_text(const char *dir, struct error *err);
 
-/*
- * Creates a run directory and its base (0700), and checks both with paths_check_private(). The directories above the base must
- * exist.
- */
+/* Creates a run directory and its base (0700), and calls paths_check_private() on both. The base's parent must exist. */
 int paths_make_private(const char *run_dir, struct error *err);
 
 /*

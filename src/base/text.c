@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Returns the length of the UTF-8 character at `c`. 0 if the character is not valid (RFC 3629 excludes surrogates, overlong
- * forms and values above U+10FFFF), or is a control character of C0 or C1.
+ * Length of the UTF-8 character at `c`. 0 for a control character of C0 or C1, and for an invalid character (RFC 3629 excludes
+ * surrogates, overlong forms and values above U+10FFFF).
  */
 static size_t clean_length(const unsigned char *c, size_t size)
 {

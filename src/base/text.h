@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 
-/* Returns the end of the longest prefix of `text` (at most `size` bytes) that is UTF-8 without control characters. */
+/* The end of the longest prefix of `text` (at most `size` bytes) that is UTF-8 without control characters. */
 const char *text_clean_prefix_end(const char *text, size_t size);
 /* Replaces each control character, and each byte that is not part of valid UTF-8, by '?'. */
 void text_clean(char *text);
-/* Returns 0 if the text is UTF-8 without control characters, else -EILSEQ. */
+/* Returns -EILSEQ unless the text is UTF-8 without control characters. */
 int text_check(const char *text, struct error *err);

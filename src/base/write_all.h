@@ -1,11 +1,10 @@
-/* Writes to a file descriptor. Thread safe. */
 #pragma once
 
 #include <errno.h>
 #include <stddef.h>
 #include <unistd.h>
 
-/* Writes all bytes, also after a short write or a signal. Returns 0 or -errno. On -errno, some bytes may be written already. */
+/* Writes all bytes, also after a short write or a signal. On -errno, some bytes may be written already. Thread safe. */
 static inline int write_all(int fd, const void *bytes, size_t size)
 {
 	const char *at = bytes;

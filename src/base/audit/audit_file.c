@@ -39,10 +39,7 @@ static int open_file(struct audit_file *file)
 			    "is not a regular file: set audit_log to the path of a file");
 		return -EINVAL;
 	}
-	/*
-	 * If the last line lacks its newline (the previous daemon was killed, or the disk was full), append() writes a newline
-	 * before the next line.
-	 */
+	/* The last line lacks its newline if the previous daemon was killed, or the disk was full. */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) != 1)
 		last = '\n';
 	file->is_torn = last != '\n';

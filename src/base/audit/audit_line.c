@@ -8,7 +8,7 @@
 
 #define AUDIT_VERSION 1
 
-/* Adds the time, RFC 3339 in UTC. Returns -1 if out of memory. */
+/* RFC 3339 in UTC. */
 static int add_time(json_t *line)
 {
 	struct timespec now;
@@ -30,7 +30,7 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 	failed |= json_object_set_new(line, "event", json_string(event));
 	failed |= json_object_set_new(line, "by", by);
 	failed |= json_object_update(line, what);
-	/* If memory ran out, write nothing and count the line as lost: an incomplete line could be taken for a complete one. */
+	/* If memory ran out, the line is lost: an incomplete line could be taken for a complete one. */
 	char *text = failed ? NULL : json_dumps(line, JSON_COMPACT);
 	int r = audit_file_append(file, text);
 	free(text);
@@ -39,7 +39,6 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 	return r;
 }
 
-/* Writes a line that tells how many lines were lost, in the place where they are missing. */
 static void report_lost(struct audit_file *file, const char *own)
 {
 	uint64_t unreported = file->unreported, lost = file->lost;
@@ -48,7 +47,7 @@ static void report_lost(struct audit_file *file, const char *own)
 		file->unreported = 0;
 		return;
 	}
-	/* Writing the report failed, which counted the report itself as lost. Restore the earlier counts. */
+	/* Appending the report failed, which counted the report itself as lost. Restore the earlier counts. */
 	file->unreported = unreported;
 	file->lost = lost;
 }

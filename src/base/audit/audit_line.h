@@ -1,6 +1,4 @@
-/*
- * Writes lines of an audit log (allot-audit(5)), for all programs that keep one. Use from the thread that uses the audit_file.
- */
+/* Writes lines of an audit log (allot-audit(5)). Use from the thread that uses the audit_file. */
 #pragma once
 
 #include <jansson.h>

@@ -73,10 +73,7 @@ static json_t *make_mounts(const json_t *from)
 	return steal_pointer(&list);
 }
 
-/*
- * Makes the list of device nodes. Each must have the same path on the host and in the container: different paths would need
- * the member hostPath, which CDI has only from version 0.5.0 on.
- */
+/* The paths must be equal: others would need the member hostPath, which CDI has only from version 0.5.0 on. */
 static json_t *make_nodes(const json_t *from)
 {
 	cleanup_spec json_t *list = json_array();

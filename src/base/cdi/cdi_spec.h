@@ -22,21 +22,15 @@ static inline void cleanup_spec_decref(json_t **json)
 }
 #define cleanup_spec cleanup(cleanup_spec_decref)
 
-/*
- * Checks that a tenant's name is also valid as a device name, which must end with a letter or digit. Returns 0 or -EINVAL.
- * Pure.
- */
+/* Checks that a tenant's name is also valid as a device name, which must end with a letter or digit. Pure. */
 int cdi_check_name(const char *name, struct error *err);
 
-/*
- * Makes the spec of the device KIND=NAME. `injection` is as in the daemon's reply to `claim`. Returns -EPROTO if `injection` is
- * malformed, or -ENOMEM. The caller owns *ret. Pure.
- */
+/* `injection` is as in the daemon's reply to `claim`. -EPROTO if it is malformed. The caller owns *ret. Pure. */
 int cdi_spec_make(const char *kind, const char *name, const json_t *injection, json_t **ret,
 		  struct error *err);
 
-/* Makes the path DIR/allot-NAME.json. Returns -ENAMETOOLONG if it is too long. Pure. */
+/* Makes the path DIR/allot-NAME.json. -ENAMETOOLONG if it is too long. Pure. */
 int cdi_spec_path(const char *dir, const char *name, char ret_path[PATHS_MAX], struct error *err);
 
-/* Writes the file atomically. Creates `dir` if needed, but not its parents. Returns 0 or -errno. */
+/* Writes the file atomically. Creates `dir` if needed, but not its parents. */
 int cdi_spec_write(const char *dir, const char *path, const json_t *spec, struct error *err);

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_BYTES 48
-/* getopt_long() returns this + an option's index; the program's own options come first, then those of setting_name() */
+/* getopt_long() returns this + the index of an option: the program's own options, then those of setting_name() */
 #define CODE_OPTION 256
 
 void command_line_complain(void *program, const char *text)
@@ -15,10 +15,7 @@ void command_line_complain(void *program, const char *text)
 	fprintf(stderr, "%s: %s\n", (const char *)program, text);
 }
 
-/*
- * Returns the index-th name that an option for a setting may have, or NULL after the last. Names of former settings come first,
- * then those of settings, then aliases. Sets *ret_is_switch to whether the option's value may be left out.
- */
+/* The index-th name of an option for a setting: former settings, then settings, then aliases. NULL after the last. */
 static const char *setting_name(const struct command_line *line, size_t index, bool *ret_is_switch)
 {
 	size_t former = line->former ? line->former->count : 0;
@@ -29,7 +26,7 @@ static const char *setting_name(const struct command_line *line, size_t index, b
 	return settings_name(line->table, index - former, ret_is_switch);
 }
 
-/* Makes getopt's table: the program's own options, then each setting in two spellings, with '-' and with '_'. */
+/* For getopt_long(). Each setting has two spellings, with '-' and with '_'. */
 static struct option *make_options(const struct command_line *line,
 				   char (**ret_names)[NAME_MAX_BYTES])
 {
@@ -106,7 +103,6 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 	return 1;
 }
 
-/* Returns the number of bad lines, or -1 if the file can't be read; prints the errors. */
 static int load(const struct command_line *line, const char *file, struct config *config)
 {
 	struct error err = { 0 };

@@ -1,7 +1,7 @@
 /*
- * The command line of a program that has settings. It accepts the program's own options, and --KEY VALUE for each setting; such
- * a value takes precedence over the one in the file of settings. KEY may have '-' or '_' between its words. Each error is
- * printed on standard error as one line.
+ * The command line of a program that has settings: the program's own options, and --KEY VALUE for each setting. Such a value
+ * takes precedence over the one in the file of settings. KEY may have '-' or '_' between its words. Each error is printed on
+ * standard error as one line.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct command_line {
 	const struct settings_table *table;
 	/* Names that are no longer settings, or NULL. Their use is an error, for which table->unknown() writes the message. */
 	const struct settings_table *former;
-	/* Callback that handles the program's own option with the index `option`. Returns -1 to go on, else the exit status. */
+	/* Handles the program's own option with the index `option`. Returns -1 to go on, else the exit status. */
 	int (*take)(void *data, unsigned option, const char *value);
 };
 
@@ -33,22 +33,18 @@ struct command_settings {
 };
 
 /*
- * Reads the command line: calls `take` for each of the program's own options, and stores each option that is a setting in
- * `settings`. Returns -1 to go on, else the exit status. The caller frees settings->item; the texts in it belong to argv and
- * the tables.
+ * Calls line->take() for each of the program's own options, and stores the others in `settings`. Returns -1 to go on, else the
+ * exit status. The caller frees settings->item; the texts in it belong to argv and the tables.
  */
 int command_line_read(const struct command_line *line, int argc, char **argv, void *data,
 		      struct command_settings *settings);
-/*
- * Sets the file's settings (NULL if there is no file), then those in `settings`, and checks all. Returns -1 to go on, else the
- * exit status.
- */
+/* Sets the settings of `file` (or NULL), then `settings`, and checks all. Returns -1 to go on, else the exit status. */
 int command_line_configure(const struct command_line *line, const struct command_settings *settings,
 			   const char *file, struct config *config);
 /* For --check-config: prints what is wrong with the file, or that it is good. Returns the exit status. */
 int command_line_check_file(const struct command_line *line, const char *file,
 			    struct config *config);
 
-/* A settings_complain callback: prints the text after the name of the program. */
+/* A settings_complain callback. `program` is the program's name. */
 void command_line_complain(void *program, const char *text);
 void command_line_print_help(const struct command_line *line, const struct config *defaults);

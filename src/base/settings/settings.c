@@ -18,8 +18,6 @@
 #define LINE_MAX_BYTES 1024
 #define MIB (UINT64_C(1) << 20)
 
-/* ---- parsing of one value ---- */
-
 static int set_text(const struct settings_row *row, char *field, const char *value,
 		    struct error *err)
 {
@@ -87,7 +85,6 @@ static int range_error(const struct settings_row *row, const char *value, struct
 	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
 }
 
-/* Whether `text` is a unit that may follow a number in a value of the row's kind. */
 static bool is_unit(const struct settings_row *row, const char *text)
 {
 	char one[16];
@@ -101,10 +98,7 @@ static bool is_unit(const struct settings_row *row, const char *text)
 	return parse_percent(one, &pct, NULL) >= 0;
 }
 
-/*
- * Whether the value is a zero that the row allows, with or without a unit. This function tests it, because parse_size() and
- * similar parsers refuse every zero.
- */
+/* Accepts a zero with or without a unit if row->min is 0. parse_size() and similar parsers refuse every zero. */
 static bool is_allowed_zero(const struct settings_row *row, const char *value)
 {
 	size_t digits = row->min ? 0 : strspn(value, "0");
@@ -202,8 +196,6 @@ static int set_row(const struct settings_row *row, struct config *config, const 
 	return r < 0 ? r : 0;
 }
 
-/* ---- finding, setting and checking the settings of a table ---- */
-
 const struct settings_row *settings_find(const struct settings_table *table, const char *name)
 {
 	for (size_t i = 0; i < table->count; i++)
@@ -294,8 +286,6 @@ unsigned settings_check_all(const struct settings_table *table, const struct con
 	return bad;
 }
 
-/* ---- printing of settings and aliases ---- */
-
 void settings_format_default(const struct settings_row *row, const struct config *defaults,
 			     char *text, size_t size)
 {
@@ -343,8 +333,6 @@ void settings_print_aliases(const struct settings_table *table, FILE *out)
 			a->why ? a->why : "");
 }
 
-/* ---- helpers for the callbacks `translate` of aliases ---- */
-
 int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *format, ...)
 {
 	va_list ap;
@@ -387,8 +375,6 @@ int settings_parse_bool(const char *value, struct error *err)
 			return i % 2;
 	return error_set(err, EINVAL, "'%.60s': must be true or false", value);
 }
-
-/* ---- reading a file, line by line ---- */
 
 static int parse_line(const struct settings_table *table, struct config *config, char *line,
 		      struct error *err)
