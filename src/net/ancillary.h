@@ -26,7 +26,7 @@ struct ancillary {
 ssize_t ancillary_peek(int fd, uid_t uid, void *data, size_t size, bool with_sender,
 		       struct ancillary *ret);
 /*
- * Receives the packet that ancillary_peek() inspected. Returns the packet's first descriptor (close-on-exec), or -1 if it has
- * none. The caller owns this descriptor and must close it with closer_close(). All other descriptors of the packet are closed.
+ * Receives the packet that ancillary_peek() inspected. Returns its first descriptor (close-on-exec), or -1 if it has none. The
+ * caller must close this descriptor with closer_close(). All other descriptors of the packet are closed.
  */
 int ancillary_take(int fd, uid_t uid);

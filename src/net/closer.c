@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 
-#define QUEUES 64 /* number of queues, each with a thread; the first serves only root */
+#define QUEUES 64 /* each with a thread; the first serves only root */
 #define STACK_BYTES ((size_t)65536)
 /* while one close() takes longer than this, the queue counts as stuck */
 #define STUCK_NS NSEC_PER_SEC
 #define STUCK_COUNT 1024
-#define EMPTY_READS 16 /* limit of reads when emptying a socket: its peer may keep writing */
+#define EMPTY_READS 16 /* most reads to empty a socket, because its peer may keep writing */
 
 struct waiting {
 	struct waiting *next;
@@ -79,7 +79,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Starts the queue's thread. Signals are blocked in that thread, so that they go to the program's own threads. */
+/* The new thread blocks all signals, so that they go to the program's own threads. */
 static bool start_thread(struct queue *q)
 {
 	pthread_attr_t attributes;

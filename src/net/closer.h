@@ -9,12 +9,12 @@
 #include <sys/types.h>
 
 /*
- * Closes fd, which the caller must not use any more. Does not block, unless memory or threads are short. Unread data of a
- * socket is read first: otherwise the peer could get ECONNRESET in place of the last reply.
+ * Takes ownership of fd. Does not block, unless memory or threads are short. Unread data of a socket is read first: otherwise
+ * the peer could get ECONNRESET in place of the last reply.
  */
 void closer_close(uid_t uid, int fd);
 /*
- * Returns true if a close() hangs in the thread for that user, which may serve other users too, or if too many descriptors wait
- * for that thread. If so, accept no more connections from that user.
+ * Returns true if a close() hangs in the user's thread, or if too many descriptors wait for that thread. If so, accept no more
+ * connections from that user.
  */
 bool closer_is_stuck(uid_t uid);

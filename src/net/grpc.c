@@ -6,8 +6,6 @@
 
 #include "base/clock.h"
 
-/* ---- headers ---- */
-
 enum grpc_status grpc_status_parse(const char *value, size_t size)
 {
 	unsigned n = 0;
@@ -55,7 +53,7 @@ void grpc_text_decode(const char *value, size_t size, char ret_text[GRPC_TEXT_MA
 			       digit(value[i + 2]) >= 0;
 		char c = is_code ? (char)(digit(value[i + 1]) << 4 | digit(value[i + 2])) : value[i];
 		i += is_code ? 2 : 0;
-		/* Replace a NUL, which would end the text too early. */
+		/* A NUL would end the text too early. */
 		ret_text[n++] = c ? c : '?';
 	}
 	ret_text[n] = '\0';
@@ -82,7 +80,7 @@ int grpc_timeout_parse(const char *value, size_t size, uint64_t *ret_ns)
 	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (units[i].unit == value[size - 1]) {
-			/* Limit the value: adding it to a clock must not overflow. */
+			/* A limit, so that adding the value to a clock can't overflow. */
 			*ret_ns = n > GRPC_TIMEOUT_MOST_NS / units[i].ns ? GRPC_TIMEOUT_MOST_NS
 									 : n * units[i].ns;
 			return 0;
@@ -97,8 +95,6 @@ bool grpc_is_content_type(const char *value, size_t size)
 	return size >= n && !memcmp(value, type, n) &&
 	       (size == n || value[n] == '+' || value[n] == ';');
 }
-
-/* ---- messages ---- */
 
 void grpc_head_write(uint8_t head[GRPC_HEAD_BYTES], uint32_t size)
 {
@@ -118,7 +114,7 @@ static int take_head(struct grpc_inbox *inbox, size_t most_bytes)
 	return inbox->size > most_bytes ? -EMSGSIZE : 0;
 }
 
-/* Makes room for `wanted` bytes. The room grows as bytes arrive, because the announced length is untrusted. */
+/* The room grows as bytes arrive, because the announced length is untrusted. */
 static int make_room(struct grpc_inbox *inbox, size_t wanted)
 {
 	if (wanted <= inbox->room)

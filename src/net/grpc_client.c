@@ -10,14 +10,14 @@
 #define CHUNK 16384
 
 struct exchange {
-	uint8_t *out; /* the request's message with its head (GRPC_HEAD_BYTES) */
+	uint8_t *out;
 	size_t out_size, out_sent;
 	struct grpc_inbox in;
 	size_t most_bytes;
 	bool has_status;
 	enum grpc_status status;
 	char text[GRPC_TEXT_MAX];
-	int error; /* negative if an error ended the call */
+	int error; /* -errno if an error ended the call */
 	bool is_closed;
 };
 
@@ -55,7 +55,7 @@ static bool is_name(const uint8_t *name, size_t size, const char *wanted)
 	return size == strlen(wanted) && !memcmp(name, wanted, size);
 }
 
-/* Callback for each header. Reads the status, which comes in trailers after the message or, without a message, in headers. */
+/* The status comes in trailers after the message or, without a message, in headers. */
 static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		       size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
 		       void *user)
@@ -184,7 +184,7 @@ int grpc_call_unary(const struct net_link *link, const struct grpc_request *requ
 		*ret = (struct grpc_reply){ .status = x.status };
 		memcpy(ret->text, x.text, sizeof(ret->text));
 		if (x.status == GRPC_OK) {
-			/* An empty message has data NULL, as struct grpc_reply promises. */
+			/* NULL if the message is empty. */
 			ret->message = steal_pointer(&x.in.data);
 			ret->size = x.in.size;
 		}

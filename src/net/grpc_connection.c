@@ -1,4 +1,4 @@
-/* Handles one peer of the gRPC server: sends and receives bytes, and speaks HTTP/2 by nghttp2. */
+/* One peer of the gRPC server: sends and receives bytes, and speaks HTTP/2 by nghttp2. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -9,10 +9,8 @@
 
 #define CHUNK 16384
 #define CHUNKS_A_TURN 4
-/* Limit for unsent answers to a peer's PINGs and SETTINGS; beyond it the connection is closed. */
+/* most unsent answers to a peer's PINGs and SETTINGS; beyond it the connection is closed */
 #define ACKS_MOST 256
-
-/* ---- nghttp2's callbacks ---- */
 
 static struct grpc_call *find_call(nghttp2_session *session, int32_t stream)
 {
@@ -68,10 +66,7 @@ static int frame_came(nghttp2_session *session, const nghttp2_frame *frame, void
 	return 0;
 }
 
-/*
- * If a call's answer was sent before its request is complete, resets the stream, because the rest of the request is not needed
- * (RFC 9113, 8.1).
- */
+/* If an answer is complete before its request, the rest of the request is not needed (RFC 9113, 8.1): reset the stream. */
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct grpc_call *call;
@@ -111,9 +106,7 @@ static int make_session(struct grpc_connection *c)
 		nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, frame_came);
 		nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, frame_sent);
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, stream_closed);
-		/*
-		 * Turn off nghttp2's own checks, which are too strict (grpc_server.h). grpc_call_header() checks what matters.
-		 */
+		/* nghttp2's own checks are too strict (grpc_server.h). grpc_call_header() checks what matters. */
 		nghttp2_option_set_no_http_messaging(option, 1);
 		nghttp2_option_set_max_outbound_ack(option, ACKS_MOST);
 		r = nghttp2_session_server_new2(&c->session, callbacks, c, option);
@@ -125,8 +118,6 @@ static int make_session(struct grpc_connection *c)
 					    sizeof(settings) / sizeof(settings[0]));
 	return r == 0 ? 0 : -ENOMEM;
 }
-
-/* ---- sending and receiving ---- */
 
 static int send_waiting(struct grpc_connection *c)
 {
@@ -156,7 +147,7 @@ static int send_waiting(struct grpc_connection *c)
 
 static int take_waiting(struct grpc_connection *c)
 {
-	static uint8_t chunk[CHUNK]; /* static, since only the loop's thread uses it */
+	static uint8_t chunk[CHUNK]; /* static: only the loop's thread uses it */
 	for (unsigned i = 0; i < CHUNKS_A_TURN; i++) {
 		ssize_t n = recv(c->fd, chunk, sizeof(chunk), 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -179,7 +170,7 @@ static void watch(struct grpc_connection *c, uint32_t events)
 	c->watched = events;
 }
 
-/* Handler for the socket's events. Backpressure: does not read from the peer while our output to that peer is blocked. */
+/* Backpressure: does not read from the peer while our output to that peer is blocked. */
 static void ready(void *data, uint32_t events)
 {
 	struct grpc_connection *c = data;
@@ -201,8 +192,6 @@ void grpc_connection_wake(struct grpc_connection *c)
 {
 	watch(c, c->watched | EPOLLOUT);
 }
-
-/* ---- beginning and end of a connection ---- */
 
 int grpc_connection_new(struct grpc_server *server, int fd)
 {
@@ -235,7 +224,7 @@ void grpc_connection_free(struct grpc_connection *c)
 	struct grpc_call *call;
 	loop_remove(c->source);
 	if (c->session && c->has_begun) {
-		/* Send GOAWAY, and data of calls, as far as the socket takes them now. */
+		/* Sends GOAWAY, and data of calls, as far as the socket takes them now. */
 		nghttp2_session_terminate_session(c->session, NGHTTP2_NO_ERROR);
 		send_waiting(c);
 	}

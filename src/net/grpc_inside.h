@@ -13,7 +13,7 @@
 #include "net/grpc_service.h"
 #include "net/loop.h"
 
-#define GRPC_HEADERS_MOST_BYTES 8192 /* limit for all headers of one request together */
+#define GRPC_HEADERS_MOST_BYTES 8192 /* all headers of one request together */
 
 struct grpc_connection;
 TAILQ_HEAD(grpc_connections, grpc_connection);
@@ -44,14 +44,14 @@ struct grpc_connection {
 	uint64_t out_since_ns; /* when `out` was filled, or the socket last took some of it */
 	bool has_begun;        /* the peer's SETTINGS have arrived: it speaks HTTP/2 */
 	uint64_t begin_by_ns;
-	uint64_t idle_since_ns; /* since when the connection has no call */
+	uint64_t idle_since_ns; /* since when there is no call */
 	struct grpc_calls calls;
 };
 
 struct grpc_message {
 	unsigned references;
 	size_t size;    /* of `data`, which includes the head */
-	uint8_t data[]; /* the head, then the message */
+	uint8_t data[];
 };
 
 /* Faults in a request's headers, the most severe last. */
@@ -67,25 +67,23 @@ struct grpc_call {
 	TAILQ_ENTRY(grpc_call) link;
 	struct grpc_connection *connection;
 	int32_t stream;
-	/* state of the request */
 	size_t header_bytes;
 	bool has_post, has_path, has_type;
 	enum grpc_fault fault;
 	const struct grpc_method *method;
 	struct grpc_inbox in;
-	/* bytes of the request, as counted in the server's held_bytes */
+	/* the call's part of the server's held_bytes */
 	size_t held_bytes;
 	bool has_arrived;
 	uint64_t arrive_by_ns;
 	bool has_deadline;
 	uint64_t deadline_ns;
-	/* state of the answer */
-	struct grpc_message *now, *next; /* the message being sent, and the next one */
-	size_t sent;                     /* bytes sent of `now` */
+	struct grpc_message *now, *next;
+	size_t sent;
 	/* when bytes were last sent, or the first message began to wait */
 	uint64_t sent_ns;
 	bool has_headers, is_deferred;
-	bool is_over; /* the call has its status (grpc_call_end()), or its stream is being reset */
+	bool is_over; /* grpc_call_end() was called, or the stream is being reset */
 	enum grpc_status status;
 	char text[GRPC_CODED_TEXT_MAX];
 	bool is_kept;
@@ -93,29 +91,20 @@ struct grpc_call {
 	void *gone_data;
 };
 
-/* ---- grpc_server.c ---- */
-
 /* Makes the server check all deadlines at at_ns or earlier. */
 void grpc_server_due(struct grpc_server *server, uint64_t at_ns);
 
-/* ---- grpc_connection.c ---- */
-
-/* Makes the connection of an accepted socket. Takes ownership of fd, also on failure. Returns 0 or -errno. */
+/* Takes ownership of the accepted socket fd, also on failure. */
 int grpc_connection_new(struct grpc_server *server, int fd);
 void grpc_connection_free(struct grpc_connection *c);
 void grpc_connection_wake(struct grpc_connection *c);
 /* Checks the connection's deadlines; may free the connection. */
 void grpc_connection_look(struct grpc_connection *c, uint64_t now_ns);
 
-/* ---- grpc_stream.c ---- */
-
 struct grpc_call *grpc_call_new(struct grpc_connection *c, int32_t stream);
-/* Frees the call. Before that, calls `gone` if a handler kept the call (grpc_call_keep()) and has not ended it. */
+/* First calls `gone` if a handler kept the call (grpc_call_keep()) and has not ended it. */
 void grpc_call_free(struct grpc_call *call);
-/*
- * Handles a header of the request, or a trailer (`is_trailer`). Returns false if all headers together exceed
- * GRPC_HEADERS_MOST_BYTES.
- */
+/* Handles a header or trailer of the request. False if all headers together exceed GRPC_HEADERS_MOST_BYTES. */
 bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_size,
 		      const uint8_t *value, size_t value_size, bool is_trailer);
 void grpc_call_headers_end(struct grpc_call *call);

@@ -22,8 +22,6 @@ struct grpc_limits grpc_limits_default(void)
 				     .stall_ns = 10 * NSEC_PER_SEC };
 }
 
-/* ---- deadlines ---- */
-
 void grpc_server_due(struct grpc_server *server, uint64_t at_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -42,10 +40,7 @@ static void set_deaf(struct grpc_server *server, bool is_deaf)
 	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
 }
 
-/*
- * Handler of due_timer: checks all deadlines, and accepts connections again after a pause. Each connection and call then sets
- * its next deadline.
- */
+/* Each connection and call sets its next deadline. */
 static void look(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;
@@ -58,8 +53,6 @@ static void look(void *data, uint32_t events)
 		grpc_connection_look(c, now_ns);
 	}
 }
-
-/* ---- accepting connections ---- */
 
 static bool may_come(int fd)
 {
@@ -88,7 +81,7 @@ static void somebody_comes(void *data, uint32_t events)
 	struct grpc_server *server = data;
 	cleanup_fd int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/* Pause accepting: otherwise epoll would call this function again at once. */
+		/* Otherwise epoll would call this function again at once. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			set_deaf(server, true);
 			grpc_server_due(server, clock_now_ns() + DEAF_NS);
@@ -104,8 +97,6 @@ static void somebody_comes(void *data, uint32_t events)
 	if (r < 0)
 		log_debug("gRPC: connection: error %d", -r);
 }
-
-/* ---- start and end ---- */
 
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err)

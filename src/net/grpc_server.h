@@ -19,16 +19,9 @@
 struct grpc_server;
 struct grpc_message;
 
-/*
- * Returns the default limits: 32 connections, 32 calls each, 1 MiB per request, 8 MiB for all incomplete requests, 5 s for a
- * request to arrive, 10 s until a peer that accepts no bytes is dropped.
- */
 struct grpc_limits grpc_limits_default(void);
 
-/*
- * Starts a server. listen_fd is a non-blocking listening socket, which the server owns after success. *service is copied, but
- * not its array of methods.
- */
+/* listen_fd is a non-blocking listening socket, owned by the server after success. service->methods is not copied. */
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err);
 
@@ -40,16 +33,12 @@ struct grpc_server *grpc_server_free(struct grpc_server *server);
 
 unsigned grpc_server_connections(const struct grpc_server *server);
 
-/* ---- messages ---- */
-
-/* Makes a message for the caller to fill in; several calls may send it. Returns NULL if out of memory. */
+/* Several calls may send the same message. Returns NULL if out of memory. */
 struct grpc_message *grpc_message_new(size_t size);
-/* Returns the bytes of the message, to be filled in before it is sent. */
+/* The caller fills these bytes in before it sends the message. */
 uint8_t *grpc_message_data(struct grpc_message *message);
 /* Releases the caller's reference. NULL is allowed; returns NULL. */
 struct grpc_message *grpc_message_unref(struct grpc_message *message);
-
-/* ---- calls ---- */
 
 /*
  * For a handler: keeps the call open after the handler returns. `gone` is called if the call ends without grpc_call_end(): the

@@ -7,8 +7,8 @@
 struct grpc_call;
 
 /*
- * Called when a request has arrived. `message` belongs to the server, and is valid until the handler returns. The handler must
- * end the call (grpc_call_end()) or keep it (grpc_call_keep()).
+ * Called when a request has arrived. `message` is valid until the handler returns. The handler must end the call
+ * (grpc_call_end()) or keep it (grpc_call_keep()).
  */
 typedef void (*grpc_handler)(void *data, struct grpc_call *call, const uint8_t *message,
 			     size_t size);
@@ -19,12 +19,12 @@ struct grpc_method {
 };
 
 struct grpc_limits {
-	/* most connections; a further one replaces the longest idle connection or, if all have calls, is closed at once */
+	/* a further connection replaces the longest idle one or, if all have calls, is closed at once */
 	unsigned connections;
-	unsigned calls; /* most calls at a time per connection */
+	unsigned calls; /* at a time per connection */
 	size_t message_bytes;
-	size_t held_bytes; /* most bytes of incomplete requests, of all connections together */
-	/* longest time for a request, or a new connection's preface, to arrive */
+	size_t held_bytes; /* of incomplete requests, of all connections together */
+	/* time for a request, or a new connection's preface, to arrive */
 	uint64_t arrive_ns;
 	/* if a peer accepts no bytes for this long, its call or connection is closed */
 	uint64_t stall_ns;

@@ -1,4 +1,4 @@
-/* Handles one call: takes the parts of its request as they arrive, and sends its answer. */
+/* One call: takes the parts of its request as they arrive, and sends its answer. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +8,6 @@
 #include "base/clock.h"
 #include "net/grpc_inside.h"
 #include "net/grpc_server.h"
-
-/* ---- messages ---- */
 
 struct grpc_message *grpc_message_new(size_t size)
 {
@@ -34,8 +32,6 @@ struct grpc_message *grpc_message_unref(struct grpc_message *message)
 		free(message);
 	return NULL;
 }
-
-/* ---- beginning and end of a call ---- */
 
 static struct grpc_server *server_of(const struct grpc_call *call)
 {
@@ -78,8 +74,6 @@ void grpc_call_free(struct grpc_call *call)
 	free(call);
 }
 
-/* ---- the answer ---- */
-
 static nghttp2_nv header(const char *name, const char *value)
 {
 	return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name,
@@ -88,10 +82,7 @@ static nghttp2_nv header(const char *name, const char *value)
 			     .valuelen = strlen(value) };
 }
 
-/*
- * Writes the one or two headers of the call's status to `headers`, and returns their number. `number` is space for the status
- * as text.
- */
+/* Writes one or two headers, and returns their number. `number` is space for the status as text. */
 static size_t status_headers(const struct grpc_call *call, char number[4], nghttp2_nv *headers)
 {
 	snprintf(number, 4, "%d", (int)call->status);
@@ -148,7 +139,7 @@ static void reset(struct grpc_call *call, uint32_t code)
 	grpc_connection_wake(call->connection);
 }
 
-/* Answers with headers only, for a call that ends without a message. */
+/* For a call that ends without a message. */
 static void answer_headers(struct grpc_call *call, const char *http_status)
 {
 	char number[4];
@@ -224,8 +215,6 @@ void grpc_call_keep(struct grpc_call *call, void (*gone)(void *data, struct grpc
 	call->gone_data = data;
 }
 
-/* ---- the request ---- */
-
 static bool is_name(const uint8_t *name, size_t size, const char *wanted)
 {
 	return size == strlen(wanted) && !memcmp(name, wanted, size);
@@ -265,7 +254,7 @@ static void take_timeout(struct grpc_call *call, const char *value, size_t size)
 bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_size,
 		      const uint8_t *value, size_t value_size, bool is_trailer)
 {
-	/* Count as SETTINGS_MAX_HEADER_LIST_SIZE does (RFC 9113, 6.5.2). */
+	/* As SETTINGS_MAX_HEADER_LIST_SIZE does (RFC 9113, 6.5.2). */
 	call->header_bytes += name_size + value_size + 32;
 	if (call->header_bytes > GRPC_HEADERS_MOST_BYTES)
 		return false;
@@ -371,9 +360,7 @@ void grpc_call_arrived(struct grpc_call *call)
 	free_request(call);
 }
 
-/* ---- deadlines ---- */
-
-/* Ends a call, and calls its `gone` callback if it was kept. grpc_call_end() does not call `gone`. */
+/* grpc_call_end() does not call `gone`, so this function does. */
 static void end_kept(struct grpc_call *call, enum grpc_status status, const char *text)
 {
 	void (*gone)(void *data, struct grpc_call *call) = call->gone;

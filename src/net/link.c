@@ -11,7 +11,7 @@
 
 #define FULL_PAUSE_NS (5 * NSEC_PER_MSEC)
 
-/* Connects. Tries again while connect() fails with EAGAIN, which means that the server's backlog is full. */
+/* connect() fails with EAGAIN while the server's backlog is full. */
 static int connect_in_time(int fd, const struct sockaddr_un *address, int stop_fd, uint64_t end_ns)
 {
 	const struct timespec pause = clock_to_timespec(FULL_PAUSE_NS);

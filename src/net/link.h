@@ -15,8 +15,8 @@ struct net_link {
 };
 
 /*
- * Connects a stream socket to `path`. Close it with net_link_close(). Returns 0; -ETIMEDOUT if the server's queue of
- * connections stayed full; -ECANCELED if stop_fd became readable; or another -errno.
+ * Connects a stream socket to `path`. -ETIMEDOUT if the server's queue of connections stayed full; -ECANCELED if stop_fd became
+ * readable; or another -errno.
  */
 int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t end_ns);
 void net_link_close(struct net_link *link);

@@ -107,7 +107,7 @@ static void set_timer(struct loop_source *timer, struct timespec first, struct t
 
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns)
 {
-	/* At least 1 ns, because 0 would disarm the timer. */
+	/* 0 would disarm the timer. */
 	set_timer(timer, clock_to_timespec(in_ns ? in_ns : 1), clock_to_timespec(interval_ns));
 }
 

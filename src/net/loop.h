@@ -12,25 +12,22 @@
 struct loop;
 struct loop_source;
 
-/* Called when a source is ready. `events` has the bits that occurred, such as EPOLLIN; for a timer, EPOLLIN. */
+/* `events` has the bits that occurred, such as EPOLLIN; for a timer, EPOLLIN. */
 typedef void (*loop_handler)(void *data, uint32_t events);
 
 int loop_new(struct loop **ret, struct error *err);
 /* Remove all sources first. NULL is allowed; returns NULL. */
 struct loop *loop_free(struct loop *loop);
 
-/* Watches fd, which the caller still owns. Returns 0 or -errno. */
+/* Watches fd, which the caller still owns. */
 int loop_add(struct loop *loop, int fd, uint32_t events, loop_handler handler, void *data,
 	     struct loop_source **ret);
 /* Sets which events to watch from now on; with 0, only EPOLLERR and EPOLLHUP. */
 int loop_watch(struct loop_source *source, uint32_t events);
 
-/* Makes a timer, initially off. */
+/* The timer is initially off. */
 int loop_add_timer(struct loop *loop, loop_handler handler, void *data, struct loop_source **ret);
-/*
- * Starts a timer: its handler is called after in_ns (0: at once), then each interval_ns (0: only once). Replaces an earlier
- * setting.
- */
+/* The handler is called after in_ns (0: at once), then each interval_ns (0: only once). Replaces an earlier setting. */
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns);
 void loop_disarm(struct loop_source *timer);
 
