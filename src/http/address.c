@@ -15,8 +15,6 @@
 #define BACKLOG 128
 #define UNIX_PREFIX "unix:"
 
-/* ---- parsing the setting ---- */
-
 static int syntax_error(const char *text, struct error *err)
 {
 	return error_set(err, EINVAL,
@@ -101,8 +99,6 @@ bool address_is_local(const struct address *address)
 	}
 }
 
-/* ---- the listening socket ---- */
-
 static const char *path_of(const struct address *address)
 {
 	const void *storage = &address->storage;
@@ -164,10 +160,7 @@ int address_listen(const struct address *address, bool is_open, int *ret_fd, str
 				   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", text);
-	/*
-	 * Without this option, the port stays taken for a while after its program has ended. Two running programs still
-	 * cannot share it.
-	 */
+	/* Otherwise the port stays taken for a while after its program has ended. Running programs still can't share it. */
 	if (!path)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->length) < 0)

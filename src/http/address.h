@@ -1,7 +1,7 @@
 /*
  * An address to listen at, as written in settings. Main thread only.
  *
- * off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
+ *   off   127.0.0.1:9400   [::1]:9400   0.0.0.0:9400   unix:/run/allot/metrics.sock
  */
 #pragma once
 
@@ -14,22 +14,18 @@
 
 struct address {
 	struct sockaddr_storage storage;
-	socklen_t length; /* 0 if the address is "off" */
+	socklen_t length; /* 0 if "off" */
 };
 
-/*
- * Parses an address. IP addresses must be numeric: names are not looked up. For any other text, returns -EINVAL and an error
- * that says what is accepted. Pure.
- */
+/* IP addresses must be numeric: names are not looked up. -EINVAL with an error that says what is accepted. Pure. */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
-/* True if only this machine can reach the address: a unix socket or a loopback address. Also true for "off". Pure. */
+/* True if only this machine can reach the address: a unix socket, a loopback address, or "off". Pure. */
 bool address_is_local(const struct address *address);
 
 /*
  * Makes a non-blocking listening socket, owned by the caller. Replaces the file of a unix socket on which nobody listens any
- * more. `is_open` lets everyone connect to a unix socket. Returns -EADDRINUSE or another -errno, with an error that names the
- * address.
+ * more. `is_open` lets everyone connect to a unix socket.
  */
 int address_listen(const struct address *address, bool is_open, int *ret_fd, struct error *err);
 /* Writes the address of a listening socket in the form of a setting, with the actual port if the kernel chose it. */

@@ -38,7 +38,7 @@ int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *er
 	return 0;
 }
 
-/* Compares in constant time, except for a value longer than TOKEN_MAX, which is rejected at once. */
+/* Takes constant time, except for a value longer than TOKEN_MAX, which is rejected at once. */
 bool token_is_named(const char *token, const char *authorization)
 {
 	char right[TOKEN_MAX + 1] = { 0 }, named[TOKEN_MAX + 1] = { 0 };

@@ -15,14 +15,12 @@
  * STAGE_IDLE: a client whose idle connection was closed sooner would connect again at once.
  */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
-/* STAGE_NEW: the connection is not replaced sooner, so that a TLS handshake and a request's first line can arrive */
+/* STAGE_NEW: time for a TLS handshake and the first line of a request */
 #define SILENT_LEAST_NS (100 * NSEC_PER_MSEC)
-/* STAGE_REQUEST: the connection is not replaced sooner, so that the rest of a request can arrive */
+/* STAGE_REQUEST: time for the rest of a request */
 #define REQUEST_LEAST_NS (2 * NSEC_PER_SEC)
-/* memory of each connection: request line, headers and read buffer; a request whose line and headers do not fit is refused */
+/* for a connection's read buffer, request line and headers; a request whose line and headers do not fit is refused */
 #define MEMORY_BYTES ((size_t)16384)
-
-/* ---- accepting and the event loop ---- */
 
 void server_set_accept_paused(struct server *s, bool is_paused)
 {
@@ -69,7 +67,7 @@ static void mhd_ready(void *data, uint32_t events)
 
 static int generation_begin(struct server *s, struct error *err);
 
-/* Reads the certificate files again if they were replaced. New connections then get the new certificate. */
+/* Reads replaced certificate files again, for new connections. */
 static void reload_certificate(struct server *s)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -121,8 +119,8 @@ static unsigned connections_of(const struct server *s, const struct server_peer 
 }
 
 /*
- * Chooses the connection to close: of the connections that may be closed, one of the peer with the most connections. Of that
- * peer's connections, chooses the one that has been in its stage for the longest. Returns NULL if no connection may be closed.
+ * Of the connections that may be closed, chooses one of the peer with the most connections: the one that has been in its stage
+ * for the longest. Returns NULL if no connection may be closed.
  */
 static struct server_call *choose_victim(const struct server *s, uint64_t now_ns)
 {
@@ -155,14 +153,14 @@ static bool make_room(struct server *s)
 	return s->count < s->config.connections_max;
 }
 
-/* Accepts a connection. (libmicrohttpd could accept by itself, but without the limits per peer.) */
+/* libmicrohttpd could accept by itself, but without the limits per peer. */
 static void accept_connection(void *data, uint32_t events)
 {
 	struct server *s = data;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
 	reload_certificate(s);
-	/* No room: the new connection stays in the kernel's queue until check_connections() finds room. */
+	/* The new connection stays in the kernel's queue until check_connections() finds room. */
 	if (s->count >= s->config.connections_max && !make_room(s)) {
 		server_set_accept_paused(s, true);
 		return;
@@ -171,13 +169,13 @@ static void accept_connection(void *data, uint32_t events)
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
 		/*
-		 * accept4() may report a longer address than the buffer holds. If add_connection() fails, it closes the socket.
+		 * accept4() may report a longer address than the buffer holds. add_connection() closes the socket if it fails.
 		 */
 		length = length < sizeof(from) ? length : sizeof(from);
 		s->mhd->add_connection(s->generations->daemon, fd, (struct sockaddr *)&from, length);
 		run_mhd(s->generations);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		/* Pause accepting: otherwise epoll would call this function again at once. */
+		/* Otherwise epoll would call this function again at once. */
 		server_set_accept_paused(s, true);
 		loop_arm(s->check_timer, SERVER_CHECK_NS, SERVER_CHECK_NS);
 	}
@@ -207,8 +205,6 @@ static void check_connections(void *data, uint32_t events)
 		run_mhd(g);
 	}
 }
-
-/* ---- bodies that several answers share ---- */
 
 static struct server_text *text_of(const struct server *s, struct MHD_Response *response,
 				   const char *type)
@@ -249,8 +245,6 @@ unsigned server_connections(const struct server *s)
 {
 	return s->count;
 }
-
-/* ---- start and end ---- */
 
 static int start_daemon(struct generation *g, struct error *err)
 {
@@ -312,10 +306,7 @@ static int generation_begin(struct server *s, struct error *err)
 	return 0;
 }
 
-/*
- * Stops a libmicrohttpd daemon, which ends its connections and calls their callbacks. Suspended connections must be resumed
- * first.
- */
+/* Ends the daemon's connections and calls their callbacks. libmicrohttpd requires to resume suspended ones first. */
 static struct generation *generation_end(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;
@@ -371,7 +362,7 @@ int server_start(const struct server_config *config, struct server **ret, struct
 	if (r >= 0)
 		r = generation_begin(s, err);
 	if (r < 0) {
-		/* Forget the socket, because on failure the caller keeps it. */
+		/* On failure the caller keeps the socket. */
 		s->config.listen_fd = -1;
 		server_stop(s);
 		return r;

@@ -16,12 +16,9 @@
 struct server;
 struct server_text; /* a body shared by several answers */
 struct server_call; /* a request that can be answered later */
-struct server_part; /* part of a stream of events; can be sent to several streams */
+struct server_part; /* part of a stream of events; several streams can send it */
 
-/*
- * A proxy such as the Kubernetes API server does not pass the Authorization header on. Clients behind it send their token in
- * this header.
- */
+/* For clients behind a proxy that does not pass the Authorization header on, such as the Kubernetes API server. */
 #define SERVER_PROXIED_AUTHORIZATION "X-Allot-Authorization"
 
 struct server_request {
@@ -30,26 +27,26 @@ struct server_request {
 	const char *authorization, *host, *origin;
 	const char *body; /* valid until the handler returns; NUL-terminated; NULL if none */
 	size_t body_size;
-	struct server_call *call; /* to be passed to server_call_answer() */
+	struct server_call *call;
 	void *tls; /* the gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
-	 * The handler may store here the time at which it identified the client, for later requests of the same connection. The
-	 * value is 0 at first; the pointer is NULL without TLS.
+	 * The handler may store here when it identified the client, for later requests of the same connection. 0 at first; NULL
+	 * without TLS.
 	 */
 	uint64_t *authorized_ns;
 };
 
-/* An answer. Its body is the first of text, own and line that is not NULL. */
+/* The body is the first of text, own and line that is not NULL. */
 struct server_answer {
 	unsigned status;
 	struct server_text *text;          /* owned by the caller, unless is_last */
-	char *own;                         /* from malloc(); the server takes ownership */
-	const char *line;                  /* a short body, which the server copies */
+	char *own;                         /* from malloc(), owned by the server */
+	const char *line;                  /* a short body, which is copied */
 	const char *type;                  /* content type of own and line; NULL: plain text */
 	const char *header, *header_value; /* one additional header; NULL: none */
-	/* no further answer uses `text`: the server takes ownership of it */
+	/* the server takes ownership of `text` */
 	bool is_last;
-	bool is_later; /* the answer comes later, by server_call_answer(); set only by a handler */
+	bool is_later; /* server_call_answer() will answer; set only by a handler */
 	/*
 	 * The answer is a stream of content type `type`, whose parts server_stream_send() sends. The stream ends when its
 	 * reader closes it or does not take a part within SERVER_DEADLINE_NS; then config.stream_ended is called. Set only by a
@@ -80,19 +77,15 @@ void server_call_answer(struct server_call *call, const struct server_answer *an
 struct server_part *server_part_new(size_t size);
 char *server_part_bytes(struct server_part *part);
 struct server_part *server_part_free(struct server_part *part); /* NULL is allowed; returns NULL */
-/* Sends the next part to a stream. Parts are not queued: returns -EAGAIN while the previous part is not sent completely. */
+/* Parts are not queued: returns -EAGAIN while the previous part is not sent completely. */
 int server_stream_send(struct server_call *call, struct server_part *part);
-/* Whether server_stream_send() would accept a part now. */
 bool server_stream_is_ready(const struct server_call *call);
 
 /* Makes a body from constant bytes. Returns NULL if out of memory. */
 struct server_text *server_text_of(struct server *server, const void *bytes, size_t length,
 				   const char *type);
-/*
- * Makes a body from `text`, for one or several answers. Takes ownership of `text` even on failure. Returns NULL if out of
- * memory.
- */
+/* Makes a body for one or several answers. Takes ownership of `text` even on failure. Returns NULL if out of memory. */
 struct server_text *server_text_new(struct server *server, char *text, size_t length,
 				    const char *type);
-/* Frees the caller's reference to the body; answers that are being sent keep theirs. NULL is allowed; returns NULL. */
+/* Frees the caller's reference; answers that are being sent keep theirs. NULL is allowed; returns NULL. */
 struct server_text *server_text_free(struct server *server, struct server_text *text);

@@ -8,7 +8,6 @@
 
 #define MHD_LIBRARY "libmicrohttpd.so.12"
 
-/* The functions of the library that this program uses, without the prefix MHD_. */
 #define MHD_FUNCTIONS(X) \
 	X(start_daemon) \
 	X(stop_daemon) \

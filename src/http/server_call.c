@@ -9,8 +9,6 @@
 #define BODY_FIRST ((size_t)16384)
 #define LINE_TYPE "text/plain; charset=utf-8"
 
-/* ---- connections ---- */
-
 void server_set_stage(struct server_call *c, enum stage stage)
 {
 	c->stage = stage;
@@ -50,7 +48,7 @@ static void connection_began(struct generation *g, struct MHD_Connection *at, vo
 		at, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct server_call *c = calloc(1, sizeof(*c));
 	if (!c) {
-		/* Close the connection: there is no memory to track it. */
+		/* There is no memory to track the connection: close it. */
 		shutdown(info->connect_fd, SHUT_RDWR);
 		return;
 	}
@@ -106,7 +104,7 @@ void server_on_connection(void *data, struct MHD_Connection *at, void **context,
 		connection_ended(*context);
 }
 
-/* Callback: the first line of a request has arrived. The deadline for the rest starts now. */
+/* The first line of a request has arrived. The deadline for the rest starts now. */
 void *server_on_uri(void *data, const char *uri, struct MHD_Connection *at)
 {
 	const struct generation *g = data;
@@ -116,7 +114,7 @@ void *server_on_uri(void *data, const char *uri, struct MHD_Connection *at)
 	return NULL;
 }
 
-/* Callback: an answer was sent, or its connection has ended. The deadline for the next request starts now. */
+/* An answer was sent, or its connection has ended. The deadline for the next request starts now. */
 void server_on_request_end(void *data, struct MHD_Connection *at, void **context,
 			   enum MHD_RequestTerminationCode why)
 {
@@ -127,8 +125,6 @@ void server_on_request_end(void *data, struct MHD_Connection *at, void **context
 	forget_request(g->server, c);
 	server_set_stage(c, STAGE_IDLE);
 }
-
-/* ---- answers ---- */
 
 void server_add_headers(const struct server *s, struct MHD_Response *response)
 {
@@ -141,7 +137,7 @@ void server_wake(struct server_call *c)
 {
 	c->is_suspended = false;
 	c->generation->server->mhd->resume_connection(c->at);
-	/* Run libmicrohttpd soon: no event would make it continue the resumed call. */
+	/* No event would make libmicrohttpd continue the resumed call, so a timer runs libmicrohttpd soon. */
 	c->generation->has_resumed = true;
 	loop_arm(c->generation->soon_timer, 0, 0);
 }
@@ -150,7 +146,7 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 					  const struct server_answer *answer)
 {
 	const char *line = answer->own ? answer->own : answer->line;
-	/* Copy a `line`: it may be valid only until the handler is called again. */
+	/* `line` may be valid only until the handler is called again, so it is copied. */
 	struct MHD_Response *response = s->mhd->create_response_from_buffer(
 		strlen(line), (void *)(uintptr_t)line,
 		answer->own ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
@@ -205,8 +201,6 @@ static enum MHD_Result send_kept(const struct server *s, struct server_call *c)
 	server_set_stage(c, STAGE_ANSWER);
 	return s->mhd->queue_response(c->at, c->status, c->answer);
 }
-
-/* ---- requests ---- */
 
 static const char *header_of(const struct server *s, const struct server_call *c, const char *name)
 {
@@ -270,8 +264,7 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 }
 
 /*
- * Stores a part of the body. A body that is rejected (too large, out of memory) is still read, because the client reads the
- * answer only after sending everything.
+ * Stores a part of the body. A rejected body is still read, because the client reads the answer only after sending everything.
  */
 static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
 {
@@ -305,9 +298,9 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * Callback: called when the headers, a part of the body, or the body's end (*body_length is 0) has arrived, and after
- * server_call_answer(). If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers. Any other
- * request is answered before its body is read, and its connection then ends.
+ * libmicrohttpd calls this when the headers, a part of the body, or the body's end (*body_length is 0) has arrived, and after
+ * server_call_answer(). With body_max 0, GET and HEAD are answered after their headers. Any other request is answered before
+ * its body is read, and its connection then ends.
  */
 enum MHD_Result server_on_request(void *data, struct MHD_Connection *at, const char *url,
 				  const char *method, const char *version, const char *body,

@@ -23,18 +23,18 @@ typedef void (*server_handler)(void *data, const struct server_request *request,
 
 struct server_config {
 	struct loop *loop;
-	/* A listening socket; the server takes ownership on success. */
+	/* The server takes ownership on success. */
 	int listen_fd;
 	/*
-	 * PEM files; NULL: no TLS. When a client connects, but at most once in SERVER_CERTIFICATE_CHECK_NS, both are read again
-	 * if one has changed. If the new files are unusable, the server logs that and keeps the old contents. An open
-	 * connection keeps its certificate until its next answer. The names must stay valid.
+	 * PEM files; NULL: no TLS. When a client connects, but at most once in SERVER_CERTIFICATE_CHECK_NS, changed files are
+	 * read again. If the new files are unusable, the server logs that and keeps the old contents. An open connection keeps
+	 * its certificate until its next answer. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
 	/*
-	 * PEM file of the CAs for clients' certificates; NULL: clients are not asked for certificates. Otherwise the server
-	 * asks each client for a certificate, but also accepts clients that send none: the handler gets the TLS session and
-	 * verifies the client. The file is read again after a change, like certificate_file.
+	 * PEM file of the CAs for clients' certificates; NULL: clients are not asked for certificates. Clients may still send
+	 * none: the handler gets the TLS session and verifies the client. The file is read again after a change, like
+	 * certificate_file.
 	 */
 	const char *client_ca_file;
 	unsigned connections_max; /* 0 means SERVER_MAX_CONNECTIONS */
@@ -53,7 +53,7 @@ struct server_config {
 	/* Called when a stream has ended; its call must not be used again. NULL if no handler begins streams. */
 	void (*stream_ended)(void *data, struct server_call *call);
 	void *data;
-	/* Headers of every answer; constant, and owned by the caller. NULL if none. */
+	/* Added to every answer; constant, and owned by the caller. NULL if none. */
 	const struct server_header *headers;
 	size_t header_count;
 };

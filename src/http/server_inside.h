@@ -15,19 +15,16 @@
 
 #define SERVER_CHECK_NS (250 * NSEC_PER_MSEC)
 
-/*
- * The stage of a connection. Each stage has a deadline, except STAGE_HANDLER (waits for the answer) and STAGE_STREAM (waits for
- * the stream's next part).
- */
+/* Each stage has a deadline, except STAGE_HANDLER (waits for the answer) and STAGE_STREAM (for the stream's next part). */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
-/* The address of a connection's peer without its port; for IPv6, the /64 network. All zero for a unix socket. */
+/* A peer's address without its port; for IPv6, the /64 network. All zero for a unix socket. */
 struct server_peer {
 	uint8_t bytes[8];
 	uint8_t is_v6;
 };
 
-/* A connection and its call: a connection has one request at a time, so one struct is enough for both. */
+/* A connection and its request: a connection has one request at a time. */
 struct server_call {
 	struct server_call *next;
 	struct generation *generation;
@@ -45,7 +42,7 @@ struct server_call {
 	struct MHD_Response *answer; /* from server_call_answer(); NULL: not called yet */
 	unsigned status;
 	bool is_stream;
-	struct server_part *part; /* the part being sent; NULL if none */
+	struct server_part *part; /* NULL if none is being sent */
 	size_t part_sent;
 	uint64_t authorized_ns;
 };
@@ -70,7 +67,7 @@ struct server {
 	struct loop_source *listen_source, *check_timer;
 	struct server_call *calls;
 	unsigned count;
-	size_t bodies; /* bytes that are allocated for the bodies of all requests */
+	size_t bodies; /* allocated for the bodies of all requests */
 	bool is_accept_paused;
 	struct tls tls;
 	uint64_t certificate_checked_ns;
@@ -80,7 +77,6 @@ void server_set_accept_paused(struct server *server, bool is_paused);
 
 void server_set_stage(struct server_call *call, enum stage stage);
 void server_add_headers(const struct server *server, struct MHD_Response *response);
-/* Lets libmicrohttpd continue a suspended call. */
 void server_wake(struct server_call *call);
 
 /* Makes libmicrohttpd's response for a stream of content type `type`. Returns NULL if out of memory. */

@@ -8,7 +8,7 @@
 #include "http/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)
-/* bytes of the send buffer, for parts that a reader has not taken; the kernel doubles this */
+/* send buffer for parts that a reader has not taken; the kernel doubles this */
 #define KERNEL_BYTES 65536
 
 struct server_part {
@@ -39,7 +39,7 @@ struct server_part *server_part_free(struct server_part *part)
 	return NULL;
 }
 
-/* Callback: copies the stream's next bytes to `to`, at most `room` bytes. */
+/* libmicrohttpd calls this for the stream's next bytes. */
 static ssize_t read_stream(void *data, uint64_t position, char *to, size_t room)
 {
 	struct server_call *c = data;
@@ -63,7 +63,7 @@ struct MHD_Response *server_stream_begin(struct server_call *c, const char *type
 {
 	const struct server *s = c->generation->server;
 	int kept = KERNEL_BYTES;
-	/* Limit the send buffer: with the default of megabytes, a slow reader would get parts that are a minute old. */
+	/* With the default of megabytes, a slow reader would get parts that are a minute old. */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
 	/* Set is_stream even if no response can be made, because the handler expects stream_ended. */
 	c->is_stream = true;

@@ -35,13 +35,10 @@ int tls_read(struct tls *tls, struct error *err)
 					       tls->client_ca_file };
 	char **const texts[TLS_FILES] = { &tls->certificate, &tls->key, &tls->client_ca };
 	char *fresh[TLS_FILES] = { NULL };
-	/*
-	 * The text that each file must contain. (libmicrohttpd would accept a client_ca_file without certificates,
-	 * with which no client could be verified.)
-	 */
+	/* libmicrohttpd would accept a client_ca_file without certificates, with which no client could be verified. */
 	static const char *const begin[TLS_FILES] = { BEGIN, BEGIN, BEGIN_CERTIFICATE };
 	int r = 0;
-	/* Get the files' state before reading them, so that a replacement in between counts as a change. */
+	/* First get the files' state, so that a replacement while reading counts as a change. */
 	for (int i = 0; i < TLS_FILES; i++)
 		if (files[i] && stat(files[i], &tls->seen[i]) < 0)
 			memset(&tls->seen[i], 0, sizeof(tls->seen[i]));

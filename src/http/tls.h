@@ -15,13 +15,12 @@
 struct tls {
 	const char *certificate_file, *key_file; /* owned by the caller; NULL: no TLS */
 	const char *client_ca_file; /* owned by the caller; NULL: no certificate is asked for */
-	/* Contents of the three files as last read; NULL if not read yet. */
+	/* Contents as last read; NULL if not read yet. */
 	char *certificate, *key, *client_ca;
-	struct stat seen[TLS_FILES]; /* state of the files at the last attempt to read them */
+	struct stat seen[TLS_FILES]; /* at the last attempt to read the files */
 };
 
-/* Reads all files that are set. On -errno, the error has the path and what is wrong, and the old contents stay. */
+/* Reads all files that are set. On -errno, the error names the path, and the old contents stay. */
 int tls_read(struct tls *tls, struct error *err);
-/* Whether a file was replaced or written since the last tls_read(). */
 bool tls_is_changed(const struct tls *tls);
 void tls_free(struct tls *tls);

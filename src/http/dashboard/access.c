@@ -86,7 +86,6 @@ bool access_is_own_origin(const char *origin, const char *host)
 	return !origin || (after && host && !strcasecmp(after + strlen("://"), host));
 }
 
-/* Returns ACCESS_GRANTED if `authorization` has the token in `file`, else ACCESS_NEEDS_TOKEN or ACCESS_UNREADABLE. */
 static enum access_verdict names_token(const char *key, const char *file, const char *authorization,
 				       struct error *err)
 {

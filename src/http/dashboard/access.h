@@ -8,9 +8,9 @@
  * web_token_file is open to all, if only this machine can reach the address. Changing always needs the token of
  * web_change_token_file, which gives the rights of a member of group "allot".
  *
- * A browser's request on behalf of another web site has no token: only the page's own script sends the token, in a header
- * and never in a cookie. If reading needs no token, another site could point its own host name at this machine and read the
- * page (DNS rebinding). So the Host header must then be an IP address or "localhost".
+ * A browser's request on behalf of another web site has no token: only the page's own script sends the token, in a header and
+ * never in a cookie. If reading needs no token, another site could point its own host name at this machine and read the page
+ * (DNS rebinding). So the Host header must then be an IP address or "localhost".
  *
  * In allot-scheduler, whose page changes nothing, reading is allowed from its own machine or pod; others need the token.
  */
@@ -22,8 +22,8 @@
 #include "http/address.h"
 
 /*
- * The settings of a page; allotd and allot-scheduler both have settings of these names. The caller owns the texts. "none" and
- * "off" mean unset.
+ * The settings of a page, with their names in allotd and allot-scheduler. The caller owns the texts. "none" and "off" mean
+ * unset.
  */
 struct access_settings {
 	const char *web_listen, *web_token_file, *web_tls_certificate, *web_tls_key;
@@ -36,7 +36,7 @@ struct access_terms {
 };
 
 struct access_request {
-	const char *authorization, *host, *origin; /* NULL if the request has no such header */
+	const char *authorization, *host, *origin; /* NULL if missing */
 };
 
 enum access_verdict {
@@ -44,14 +44,14 @@ enum access_verdict {
 	ACCESS_NEEDS_TOKEN,
 	ACCESS_WRONG_HOST,   /* a host name where an IP address or "localhost" is required */
 	ACCESS_WRONG_ORIGIN, /* the origin is another site */
-	ACCESS_NO_CHANGES,   /* changes are not enabled */
+	ACCESS_NO_CHANGES,
 	ACCESS_UNREADABLE,   /* a token's file can't be read; *err says why */
 };
 
 /*
- * Check the settings. access_check() returns -EINVAL if a setting is malformed or lacks another setting that it needs.
- * access_check_private() is for a page that listens at `address`; `is_private`: the daemon belongs to one user. Both return
- * -EACCES if too many people could read the page without web_token_file. Pure.
+ * access_check() returns -EINVAL if a setting is malformed or lacks another setting that it needs. access_check_private() is
+ * for a page that listens at `address`; `is_private`: the daemon belongs to one user. Both return -EACCES if too many people
+ * could read the page without web_token_file. Pure.
  */
 int access_check(const struct access_settings *settings, struct error *err);
 int access_check_private(const struct access_settings *settings, const struct address *address,
@@ -62,10 +62,7 @@ enum access_verdict access_may_read(const struct access_terms *terms,
 enum access_verdict access_may_change(const struct access_terms *terms,
 				      const struct access_request *request, struct error *err);
 
-/*
- * Whether the Host header is a numeric IP address or "localhost", with or without a port. `host` is NULL if the request has no
- * Host header.
- */
+/* Whether the Host header is a numeric IP address or "localhost", with or without a port. NULL if there is none. */
 bool access_is_plain_host(const char *host);
 /*
  * Whether the Origin header (NULL: true) names the same host and port as the Host header. Schemes may differ, because a proxy

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 struct page_file {
-	const char *path; /* the path in a request: "/", "/page.css" */
+	const char *path; /* in a request: "/", "/page.css" */
 	const char *type;
 	const unsigned char *bytes;
 	size_t size;

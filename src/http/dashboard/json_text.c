@@ -101,7 +101,7 @@ void json_text_string(struct json_text *t, const char *key, const char *value)
 	json_text_bytes(t, "\"", 1);
 }
 
-/* Writes the decimal digits so that they end at `end`; returns their start. */
+/* Writes digits so that they end at `end`; returns their start. */
 static char *write_digits(char *end, uint64_t value)
 {
 	do

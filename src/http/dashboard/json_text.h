@@ -18,22 +18,22 @@ struct json_text {
 };
 
 /*
- * Open and close an object ('{' and '}') or list ('[' and ']'). In all functions, `key` is the member's name, without
+ * `bracket` is that of an object ('{' and '}') or list ('[' and ']'). In all functions, `key` is the member's name, without
  * characters that need an escape; NULL for an element of a list or the outermost value.
  */
 void json_text_open(struct json_text *t, const char *key, char bracket);
 void json_text_close(struct json_text *t, char bracket);
-/* Writes a string, or null if `value` is NULL. Control characters and bytes that are not UTF-8 become '?'. */
+/* null if `value` is NULL. Control characters and bytes that are not UTF-8 become '?'. */
 void json_text_string(struct json_text *t, const char *key, const char *value);
 void json_text_whole(struct json_text *t, const char *key, int64_t value);
-/* Writes at most two decimals; NaN, infinity and amounts above 1e15 become null. */
+/* At most two decimals; NaN, infinity and amounts above 1e15 become null. */
 void json_text_real(struct json_text *t, const char *key, double value);
 void json_text_bool(struct json_text *t, const char *key, bool value);
 void json_text_null(struct json_text *t, const char *key);
-/* Writes a member whose value is JSON text already. */
+/* `json` is JSON text already. */
 void json_text_raw(struct json_text *t, const char *key, const char *json);
 
-/* Appends any bytes, for example text around the JSON. */
+/* For text around the JSON. */
 void json_text_bytes(struct json_text *t, const char *bytes, size_t size);
 
 /* Returns the text with a NUL, to be freed by the caller, or NULL if out of memory. *t is empty afterwards. */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "http/bearer_token.h"
 
-/* Headers of every answer: the page loads and runs only its own files, no inline script or style, and no page may frame it. */
+/* The page loads and runs only its own files, no inline script or style, and no page may frame it. */
 static const struct server_header headers[] = {
 	{ "Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
 				     "frame-ancestors 'none'; object-src 'none'" },
@@ -24,7 +24,7 @@ struct site {
 	struct site_config config;
 	struct address address;
 	struct server *server;
-	/* at the last request a token's file could not be read, and this was logged */
+	/* a token's file could not be read for the last request, and this was logged */
 	bool token_failed;
 };
 
@@ -43,8 +43,6 @@ struct server *site_server(const struct site *site)
 	return site->server;
 }
 
-/* ---- access control ---- */
-
 static struct access_terms terms_of(const struct site *site)
 {
 	const struct access_settings *settings = &site->config.settings;
@@ -58,7 +56,7 @@ static struct access_request request_of(const struct server_request *request)
 	return (struct access_request){ request->authorization, request->host, request->origin };
 }
 
-/* Whether the verdict permits the request. If false, *ret is the answer that refuses it. */
+/* If the result is false, *ret is the answer that refuses the request. */
 static bool is_granted(struct site *site, enum access_verdict verdict, const struct error *err,
 		       struct server_answer *ret)
 {
@@ -100,8 +98,6 @@ static bool may(struct site *site, enum site_right right, const struct server_re
 	return is_granted(site, verdict, &err, ret);
 }
 
-/* ---- answers to requests ---- */
-
 void site_answer_no_memory(struct server_answer *ret)
 {
 	*ret = (struct server_answer){ .status = 500, .line = "out of memory\n" };
@@ -139,7 +135,7 @@ void site_answer_stream(int added, struct server_answer *ret)
 					       .type = SITE_EVENTS_TYPE };
 }
 
-/* Answers /api/rights: what the request's token allows. */
+/* For /api/rights: what the request's token allows. */
 static void answer_rights(struct site *site, const struct server_request *request,
 			  struct server_answer *ret)
 {
@@ -171,7 +167,7 @@ static void answer_file(struct site *site, const struct server_request *request,
 		const struct page_file *f = &site->config.files[i];
 		if (strcmp(f->path, request->path) != 0)
 			continue;
-		/* With is_last, the server frees `text` after sending, but not the file's bytes, which are constant. */
+		/* is_last: the server frees `text` after sending, but not the file's bytes, which are constant. */
 		struct server_text *text = server_text_of(site->server, f->bytes, f->size, f->type);
 		if (text)
 			*ret = (struct server_answer){ .status = 200, .text = text, .is_last = true };
@@ -206,8 +202,6 @@ static void stream_ended(void *data, struct server_call *call)
 	struct site *site = data;
 	site->config.stream_ended(site->config.data, call);
 }
-
-/* ---- start and end ---- */
 
 static int check_token(const char *key, const char *file, struct error *err)
 {

@@ -34,13 +34,13 @@ struct site_config {
 	bool is_private; /* the program belongs to one user */
 	size_t body_max;
 	const char *what; /* the site's name in the log: "the page" */
-	/* text for the log at the start: what clients can change; NULL: the text depends on web_change_token_file */
+	/* what clients can change, for the log; NULL: the text depends on web_change_token_file */
 	const char *changes;
 	const struct site_route *
-		/* the paths that are served besides /api/rights and the files; the array ends with a route without a path */
+		/* served besides /api/rights and the files; ended by a route without a path */
 		routes;
 	void (*stream_ended)(void *data, struct server_call *call);
-	void *data; /* passed to the routes' handlers and to stream_ended */
+	void *data; /* for the routes' handlers and stream_ended */
 };
 
 struct site;
@@ -50,7 +50,7 @@ struct site;
  * -errno, the error names the setting.
  */
 int site_open(const struct site_config *config, struct site **ret, struct error *err);
-/* Stops listening and frees the site. NULL is allowed; returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct site *site_close(struct site *site);
 struct server *site_server(const struct site *site);
 
