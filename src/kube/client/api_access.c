@@ -62,8 +62,6 @@ int access_read_file(const char *path, char **ret, struct error *err)
 	return 0;
 }
 
-/* ---- kubeconfig ---- */
-
 struct reader {
 	const char *path; /* of the kubeconfig; other file names are relative to its directory */
 	struct error *err;
@@ -265,8 +263,6 @@ int access_read_config(const char *path, struct kube_access *ret, struct error *
 	*ret = access;
 	return 0;
 }
-
-/* ---- in a pod ---- */
 
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err)

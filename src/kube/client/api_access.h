@@ -1,6 +1,6 @@
 /*
- * Reads the address of a Kubernetes API server, and this program's credentials for it, from a kubeconfig or from a pod's
- * service account. The files are read synchronously, so read them at start and not in an event loop.
+ * The address of a Kubernetes API server, and this program's credentials for it, from a kubeconfig or from a pod's service
+ * account. The files are read synchronously, so read them at start and not in an event loop.
  */
 #pragma once
 
@@ -15,35 +15,31 @@ struct kube_access {
 	char *certificate_pem, *key_pem;
 	char *token;
 	char *token_file;   /* read again for each call, because the kubelet renews the token */
-	char *in_namespace; /* default namespace; NULL if none is given */
+	char *in_namespace; /* default namespace */
 	bool is_unverified; /* insecure-skip-tls-verify: the server's certificate is not checked */
 };
 
 /*
- * Reads the current context of a kubeconfig: a token or a client certificate, in the file or in files that it names. Returns
- * -errno if a field is missing, invalid or not supported; the error names the field.
+ * Reads the current context of a kubeconfig: a token or a client certificate, in the file or in files that it names. The error
+ * names the field that is missing, invalid or not supported.
  */
 int access_read_config(const char *path, struct kube_access *ret, struct error *err);
 
 /*
- * Reads the service account in `dir`. `host` and `port` are the values of KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT,
- * which Kubernetes sets in a pod. Returns -ENOENT if `host` or `port` is NULL or empty, because this process is in no pod.
+ * Reads the service account in `dir`. `host` and `port` are KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT. Returns
+ * -ENOENT if `host` or `port` is NULL or empty, because this process is in no pod.
  */
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err);
-/* Like access_of_pod(), for the pod of this process. */
 int access_of_this_pod(struct kube_access *ret, struct error *err);
 
-/*
- * Reads the access that the setting kube_api names: this pod's account ("in-cluster") or a kubeconfig's path. Errors name the
- * setting.
- */
+/* `kube_api` is a setting's value: "in-cluster" (this pod's account) or a kubeconfig's path. Errors name the setting. */
 int access_by_setting(const char *kube_api, struct kube_access *ret, struct error *err);
 
 void access_free(struct kube_access *access);
 
 /*
- * Reads a text file without the white space at its end; the caller frees the text. Returns -errno;
- * -EINVAL if the file is empty, too large or contains NUL.
+ * Reads a text file without the white space at its end; the caller frees the text. -EINVAL if the file is empty, too large or
+ * contains NUL.
  */
 int access_read_file(const char *path, char **ret, struct error *err);

@@ -21,8 +21,6 @@
 #define KEEPALIVE_S 20L
 #define UNACKED_MS 30000
 
-/* ---- receiving ---- */
-
 static bool make_room(struct kube_call *call, size_t more)
 {
 	size_t wanted = call->size + more + 1;
@@ -61,8 +59,6 @@ static size_t on_body(char *bytes, size_t unit, size_t count, void *data)
 	call->size += size;
 	return size;
 }
-
-/* ---- the end of a call ---- */
 
 static int code_of_status(int status)
 {
@@ -148,8 +144,6 @@ struct kube_call *kube_call_drop(struct kube_call *call)
 	return NULL;
 }
 
-/* ---- the start of a call ---- */
-
 static int add_header(struct kube_call *call, const char *name, const char *value)
 {
 	cleanup_free char *line = NULL;
@@ -183,7 +177,7 @@ static int add_token(struct kube_call *call)
 	return r < 0 || !token ? r : add_bearer(call, "Authorization", token);
 }
 
-/* Lets the kernel close the connection early if sent bytes stay unacknowledged. */
+/* The kernel closes the connection early if sent bytes stay unacknowledged. */
 static int on_new_socket(void *data, curl_socket_t fd, curlsocktype purpose)
 {
 	int unacked_ms = UNACKED_MS;
@@ -199,7 +193,7 @@ static CURLcode set_blob(struct kube_call *call, CURLoption option, char *pem)
 	return pem ? call->client->curl->easy_setopt(call->easy, option, &blob) : CURLE_OK;
 }
 
-/* Sets the CA and the client certificate. Fails if libcurl cannot use them, because libcurl would then connect without them. */
+/* Fails if libcurl cannot use the CA or the client certificate, because libcurl would then connect without them. */
 static int set_access(struct kube_call *call)
 {
 	const struct kube_access *a = call->client->access;

@@ -24,7 +24,7 @@ struct kube_client {
 
 struct kube_call {
 	struct kube_client *client;
-	uint64_t id; /* identifies the call: a later one may have the same memory address */
+	uint64_t id; /* a later call may have the same memory address */
 	CURL *easy;
 	struct curl_slist *headers;
 	char *body;
@@ -32,17 +32,17 @@ struct kube_call {
 	char why[CURL_ERROR_SIZE];
 	char *text; /* received bytes that are not delivered yet */
 	size_t size, room;
-	struct error failed; /* an error that this client found, not libcurl; ends the call */
+	struct error failed; /* found by this client, not by libcurl; ends the call */
 	void (*line)(void *data, json_t *object); /* a kube_line */
 	/* `line` was called with NULL, which tells that the status is 2xx */
 	bool is_good;
 	void (*done)(void *data, const struct kube_answer *answer); /* a kube_done */
 	void *data;
-	struct alarm refused; /* rings if the call could not start; `done` then gets the error */
+	struct alarm refused; /* if the call could not start: gives `done` the error */
 	TAILQ_ENTRY(kube_call) link;
 };
 
-/* Returns the HTTP status; 0 if nothing was received yet. */
+/* 0 if nothing was received yet. */
 int call_status(const struct kube_call *call);
 /* Calls `done` with the answer and frees the call. `result` is libcurl's result code. */
 void call_finish(struct kube_call *call, int result);

@@ -4,11 +4,10 @@
  */
 #pragma once
 
-/* The type checks of libcurl are macros that would bypass the table of functions. */
+/* libcurl's type checks are macros that would bypass the table of functions. */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
-/* Every function of libcurl that we use. */
 #define CURL_FUNCTIONS(X) \
 	X(global_init) \
 	X(slist_append) \

@@ -12,8 +12,6 @@
 #include "kube/util/object.h"
 #include "kube/util/untrusted_json.h"
 
-/* ---- delivering ---- */
-
 static bool is_there(const struct kube_client *c, uint64_t id)
 {
 	const struct kube_call *call;
@@ -73,7 +71,7 @@ static struct kube_call *find_lines(struct kube_client *c)
 	return NULL;
 }
 
-/* Delivers lines and ends of calls. A handler may drop any call, so the list of calls is searched again after each handler. */
+/* A handler may drop any call, so the list of calls is searched again after each handler. */
 static void deliver(struct kube_client *c)
 {
 	struct kube_call *call;
@@ -93,8 +91,6 @@ static void deliver(struct kube_client *c)
 			call_finish(call, (int)message->data.result);
 	}
 }
-
-/* ---- libcurl's callbacks ---- */
 
 static void act(struct kube_client *c, curl_socket_t fd, int what)
 {
@@ -135,8 +131,6 @@ static int on_timer(CURLM *multi, long in_ms, void *data)
 	return 0;
 }
 
-/* ---- client ---- */
-
 #define ROW(name) SYMBOL_ROW(struct curl, curl_, name)
 static const struct symbol_row rows[] = { CURL_FUNCTIONS(ROW) };
 
@@ -144,7 +138,7 @@ static int load_curl(const struct curl **ret, struct error *err)
 {
 	static struct curl curl;
 	static bool is_ready;
-	/* Load libcurl built with OpenSSL or, if that is missing, with GnuTLS: a machine may have either. */
+	/* libcurl built with OpenSSL or, if that is missing, with GnuTLS: a machine may have either. */
 	int r = is_ready ? 0
 			 : symbols_load("libcurl.so.4", "libcurl-gnutls.so.4", rows,
 					sizeof(rows) / sizeof(rows[0]), &curl,

@@ -1,7 +1,6 @@
 /*
- * A client of the Kubernetes API. Calls run in the background, over HTTPS. The client has one
- * descriptor: an event loop watches it for EPOLLIN and then calls kube_client_process(), which
- * never waits for the server. Use a client from one thread only.
+ * A client of the Kubernetes API. Calls run in the background, over HTTPS. The client has one descriptor: an event loop watches
+ * it for EPOLLIN and then calls kube_client_process(), which never waits for the server. Use a client from one thread only.
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 #include "kube/client/reactor.h"
 
 #define KUBE_CALL_TIMEOUT_NS (UINT64_C(30) * 1000000000)
-#define KUBE_BODY_MAX (16u << 20) /* the most bytes of an answer, or of one line of it */
+#define KUBE_BODY_MAX (16u << 20) /* of an answer, or of one line of it */
 
 struct kube_client;
 struct kube_call;
@@ -22,23 +21,20 @@ struct kube_call;
 struct kube_request {
 	const char *method; /* "GET", "PATCH", "POST", "DELETE" */
 	const char *path;   /* with the query */
-	const char *type;   /* content type of the body; NULL if there is no body */
+	const char *type;   /* of the body; NULL if there is no body */
 	const char *body;
 	uint64_t timeout_ns; /* 0 means KUBE_CALL_TIMEOUT_NS */
-	/*
-	 * A bearer token for a service behind the API server's proxy, which does not pass the Authorization header on. NULL if
-	 * none.
-	 */
+	/* A bearer token for a service behind the API server's proxy, which drops the Authorization header; or NULL. */
 	const char *proxied_token;
 };
 /* the header of proxied_token: docs/reference/protocol.md */
 #define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization"
 
 struct kube_answer {
-	int status; /* HTTP status; 0 if there was no answer */
-	/* The answer's object, or NULL. Valid only during `done`; take a reference to keep it. */
+	int status; /* 0 if there was no answer */
+	/* NULL if there is none. Valid only during `done`; take a reference to keep it. */
 	json_t *object;
-	size_t bytes;            /* size of the answer, without the lines that a kube_line got */
+	size_t bytes;            /* of the answer, without the lines that a kube_line got */
 	uint64_t retry_after_ns; /* 0 if the server gave no time */
 	/* err.code is 0 if the status is 2xx and the answer is JSON; EFBIG if the answer exceeds KUBE_BODY_MAX */
 	struct error err;
@@ -46,21 +42,18 @@ struct kube_answer {
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);
 /*
- * Called for each line of the answer. A line is one JSON object, such as an event of a watch. Before the first line, this
- * handler is called with NULL, which says that the status is 2xx.
+ * Called for each line of the answer. A line is one JSON object, such as an event of a watch. Before the first line, `object`
+ * is NULL, which says that the status is 2xx.
  */
 typedef void (*kube_line)(void *data, json_t *object);
 
-/*
- * Makes a client. The caller keeps `access` valid for the client's life. Returns -ENOENT if there
- * is no libcurl, -ENOMEM, or another -errno.
- */
+/* The caller keeps `access` valid for the client's life. Returns -ENOENT if there is no libcurl. */
 int kube_client_new(const struct kube_access *access, struct kube_client **ret, struct error *err);
-/* Frees the client and drops its calls without calling their handlers. NULL is allowed. Returns NULL. */
+/* Drops the client's calls without calling their handlers. NULL is allowed. Returns NULL. */
 struct kube_client *kube_client_free(struct kube_client *client);
 
 int kube_client_fd(const struct kube_client *client);
-/* Does the pending work. Handlers (kube_done, kube_line, alarms) are only called from this function. */
+/* Does the pending work. Only this function calls handlers (kube_done, kube_line, alarms). */
 void kube_client_process(struct kube_client *client);
 struct reactor *kube_client_reactor(struct kube_client *client);
 

@@ -11,7 +11,7 @@
 #include "kube/util/object.h"
 #include "kube/util/timestamp.h"
 
-/* An object's events are in the object's namespace. A node has no namespace; its events are in this namespace. */
+/* An object's events are in its namespace. A node has none; its events are in this namespace. */
 #define NODE_EVENTS "default"
 #define PATH_SIZE 600 /* fits Kubernetes names of 63 and 253 bytes */
 
@@ -26,7 +26,7 @@ static const char *space_of(const struct event_about *about)
 	return about->in_namespace ? about->in_namespace : NODE_EVENTS;
 }
 
-/* Sends a new event. If `name` is NULL, the server makes a name. */
+/* If `name` is NULL, the server makes a name. */
 static struct kube_call *post(const char *component, struct kube_client *client,
 			      const struct event_about *about, const struct event_text *text,
 			      const char *name, kube_done done, void *data)
@@ -66,7 +66,7 @@ void event_send(struct kube_client *client, const struct event_about *about, boo
 	event_send_as("allotd", client, about, is_warning, reason, message, host);
 }
 
-/* Makes the name in client-go's form: the object's name and the time. */
+/* As client-go does: the object's name and the time. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX])
 {
 	struct timespec now;

@@ -18,12 +18,10 @@ struct event_about {
 /* Sends an event of allotd. `reason` is one word, such as "AllocateFailed". `host` is the node's name. */
 void event_send(struct kube_client *client, const struct event_about *about, bool is_warning,
 		const char *reason, const char *message, const char *host);
-/* Like event_send(), for the program `component` instead of allotd. `host` is NULL if no node is concerned. */
+/* For the program `component` instead of allotd. `host` is NULL if no node is concerned. */
 void event_send_as(const char *component, struct kube_client *client,
 		   const struct event_about *about, bool is_warning, const char *reason,
 		   const char *message, const char *host);
-
-/* ---- repeated events ---- */
 
 #define EVENT_NAME_MAX 254
 
@@ -35,17 +33,11 @@ struct event_text {
 
 /* Makes a name that no other event of the object has. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX]);
-/*
- * Creates an event that event_repeat() may repeat. `done` gets the server's answer. Returns NULL if out of memory; `done` is
- * not called then.
- */
+/* Creates an event that event_repeat() may repeat. Returns NULL if out of memory, without calling `done`. */
 struct kube_call *event_create(const char *component, struct kube_client *client,
 			       const struct event_about *about, const struct event_text *text,
 			       const char *name, kube_done done, void *data);
-/*
- * Updates the event when it occurs again: sets its count and its message. `done` gets the status 404 if the server has deleted
- * the event.
- */
+/* The event has occurred again: sets its count and message. `done` gets status 404 if the server has deleted the event. */
 struct kube_call *event_repeat(struct kube_client *client, const struct event_about *about,
 			       const char *message, const char *name, uint64_t count,
 			       kube_done done, void *data);

@@ -12,8 +12,8 @@ struct patch_pair {
 };
 
 /*
- * Returns the patch as JSON, which the caller frees. `version` NULL allows any version. Returns
- * NULL if out of memory or if a value is not UTF-8.
+ * Returns the patch as JSON, which the caller frees. `version` NULL allows any version. Returns NULL if out of memory or if a
+ * value is not UTF-8.
  */
 char *patch_metadata(const struct patch_pair *annotation, size_t annotations,
 		     const struct patch_pair *label, size_t labels, const char *version);

@@ -68,8 +68,6 @@ int reactor_watch(struct reactor *r, int fd, uint32_t events)
 	return epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? -errno : 0;
 }
 
-/* ---- alarms ---- */
-
 static struct alarm *first_due(struct reactor *r)
 {
 	struct alarm *alarm, *first = NULL;

@@ -10,7 +10,6 @@
 
 struct reactor;
 
-/* `events` are the events that occurred: EPOLLIN | ... */
 typedef void (*reactor_handler)(void *data, int fd, uint32_t events);
 
 int reactor_new(struct reactor **ret);
@@ -19,13 +18,13 @@ int reactor_fd(const struct reactor *reactor);
 void reactor_process(struct reactor *reactor);
 
 /*
- * reactor_on_ready() sets the handler for the events of all descriptors. reactor_watch() sets which events of fd are watched; 0
- * stops watching. Returns 0 or -errno.
+ * reactor_on_ready() sets the handler for the events (EPOLLIN, ...) of all descriptors. reactor_watch() sets which events of fd
+ * are watched; 0 stops watching.
  */
 void reactor_on_ready(struct reactor *reactor, reactor_handler handler, void *data);
 int reactor_watch(struct reactor *reactor, int fd, uint32_t events);
 
-/* An alarm, owned by the caller. Set `handler` and `data`, and zero the rest, before the first alarm_set. */
+/* Owned by the caller. Set `handler` and `data`, and zero the rest, before the first alarm_set(). */
 struct alarm {
 	void (*handler)(void *data);
 	void *data;

@@ -12,11 +12,11 @@
 #include "kube/util/backoff.h"
 
 #define PAGE_OBJECTS \
-	200 /* objects in a page of a list; halved while a page exceeds KUBE_BODY_MAX */
+	200 /* in a page of a list; halved while a page exceeds KUBE_BODY_MAX */
 /* The server ends a watch after a random time in this range, so that clients do not reconnect together. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600
-/* this client ends a watch that lasts this much longer than requested */
+/* the client ends a watch that lasts this much longer than requested */
 #define WATCH_GRACE_S 30
 /* A watch that ends sooner than this, without an event, counts as a failure: the server or a proxy rejects watches. */
 #define WATCH_SHORT_NS NSEC_PER_SEC
@@ -62,8 +62,6 @@ static const char *meta_text(const json_t *object, const char *key)
 	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
 }
 
-/* ---- trouble ---- */
-
 static void fail(struct kube_watch *w, const struct error *err, uint64_t at_least_ns)
 {
 	w->is_troubled = true;
@@ -72,10 +70,7 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 	w->on.failed(w->data, err);
 }
 
-/*
- * Reports that the watch works again. If is_worth, also resets the backoff. is_worth is false for a watch that has only
- * started, because the server may end the watch at once.
- */
+/* is_worth is false for a watch that has only started: the server may end it at once, so the backoff goes on. */
 static void succeed(struct kube_watch *w, bool is_worth)
 {
 	if (is_worth)
@@ -86,10 +81,7 @@ static void succeed(struct kube_watch *w, bool is_worth)
 	w->on.failed(w->data, NULL);
 }
 
-/*
- * Handles the server's answer that it no longer knows w->version or w->page: lists again at once, but every fourth time only
- * after a backoff.
- */
+/* The server no longer knows w->version or w->page: lists again at once, but every fourth time only after a backoff. */
 static void expire(struct kube_watch *w)
 {
 	w->expired++;
@@ -100,8 +92,6 @@ static void expire(struct kube_watch *w)
 	alarm_set(kube_client_reactor(w->client), &w->again,
 		  w->expired % 4 ? 0 : backoff_next_ns(&w->backoff, random_bits(), 0));
 }
-
-/* ---- lists ---- */
 
 static void deliver_page(struct kube_watch *w, json_t *list)
 {
@@ -173,9 +163,7 @@ static bool request_list(struct kube_watch *w)
 	return w->call != NULL;
 }
 
-/* ---- watches ---- */
-
-/* Handles an event of type ERROR, whose object is a Status. */
+/* The object of an ERROR event is a Status. */
 static void on_error_event(struct kube_watch *w, const json_t *status)
 {
 	json_int_t code = json_integer_value(json_object_get(status, "code"));

@@ -12,25 +12,25 @@
 #include "kube/client/kube_client.h"
 
 /*
- * The callbacks of kube_watch_start()'s caller. Each callback may stop the watch; after that, no callback is called. The
- * watch owns the objects: take a reference to keep an object.
+ * Each callback may stop the watch; after that, no callback is called. The watch owns the objects: take a reference to keep an
+ * object.
  */
 struct watch_handlers {
 	/* a list begins; objects that the list has not delivered by the call of `synced` no longer exist */
 	void (*list_begun)(void *data);
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
-	/* the object was deleted; this is its last state */
+	/* `object` is the deleted object's last state */
 	void (*deleted)(void *data, json_t *object);
 	void (*synced)(void *data); /* the list is complete */
-	/* called after a failed try (another follows by itself), and with `err` NULL when the watch works again */
+	/* after a failed try (another follows by itself), and with `err` NULL when the watch works again */
 	void (*failed)(void *data, const struct error *err);
 };
 
 struct kube_watch;
 
 /*
- * Starts a watch. `collection` is a path such as "/api/v1/pods"; `selector` is, for example,
- * "fieldSelector=spec.nodeName%3Dn1", or "". Returns NULL if out of memory.
+ * `collection` is a path such as "/api/v1/pods"; `selector` is, for example, "fieldSelector=spec.nodeName%3Dn1", or "". Returns
+ * NULL if out of memory.
  */
 struct kube_watch *kube_watch_start(struct kube_client *client, const char *collection,
 				    const char *selector, const struct watch_handlers *handlers,

@@ -7,15 +7,13 @@
 #include "base/parse.h"
 #include "kube/util/sanitize.h"
 
-/* ---- values ---- */
-
 static const char *text_of(const json_t *value)
 {
 	const char *text = json_string_value(value);
 	return text && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
-/* Reads a percentage: a number such as 60, or a string such as "60%". */
+/* A number such as 60, or a string such as "60%". */
 static int read_cores_limit(const json_t *value, struct dra_terms *terms, struct error *err)
 {
 	char number[32];
@@ -70,8 +68,6 @@ static int read_group(const json_t *value, struct dra_terms *terms, struct error
 		strcpy(terms->group, text);
 	return r;
 }
-
-/* ---- fields ---- */
 
 static const struct {
 	const char *name;

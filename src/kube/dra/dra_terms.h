@@ -1,6 +1,6 @@
 /*
- * Reads the opaque parameters that a DeviceClass or a ResourceClaim gives to the DRA driver gpu.allot.dev: a tenant's terms
- * other than memory and cores, which are capacities.
+ * The opaque parameters that a DeviceClass or a ResourceClaim gives to the DRA driver gpu.allot.dev: a tenant's terms other
+ * than memory and cores, which are capacities.
  *
  *     apiVersion: gpu.allot.dev/v1
  *     kind: GpuTerms

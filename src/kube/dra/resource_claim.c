@@ -10,7 +10,7 @@
 
 #define MOST_BYTES ((uint64_t)INT64_MAX)
 
-/* Returns the text of a member; NULL if the member is missing, is not a string, or contains NUL. */
+/* NULL if the member is missing, is not a string, or contains NUL. */
 static const char *text_of(const json_t *object, const char *name)
 {
 	const json_t *value = json_object_get(object, name);
@@ -24,12 +24,7 @@ static bool is_ours(const json_t *object)
 	return driver && !strcmp(driver, DRA_DRIVER);
 }
 
-/* ---- capacity ---- */
-
-/*
- * Returns how much of a capacity the allocation `result` consumes, or NULL. The capacity's name may be written with or without
- * the driver's domain.
- */
+/* Returns how much the allocation consumes, or NULL. The name may be written with or without the driver's domain. */
 static const json_t *capacity(const json_t *result, const char *name)
 {
 	const json_t *consumed = json_object_get(result, "consumedCapacity");
@@ -59,8 +54,6 @@ static int read_capacity(const json_t *result, struct dra_result *ret, struct er
 	return 0;
 }
 
-/* ---- parameters ---- */
-
 /*
  * Whether `requests` names this request; an empty list names all. The name of a request also stands for its alternatives: "gpu"
  * names "gpu/small".
@@ -82,10 +75,7 @@ static bool names_request(const json_t *requests, const char *request)
 	return false;
 }
 
-/*
- * Reads the terms from the parameters in `config`. The class's parameters come first in `config`, so the claim's parameters
- * replace them.
- */
+/* The class's parameters come first in `config`, so the claim's parameters replace them. */
 static int read_terms(const json_t *config, struct dra_result *ret, struct error *err)
 {
 	json_t *one;
@@ -102,8 +92,6 @@ static int read_terms(const json_t *config, struct dra_result *ret, struct error
 	}
 	return 0;
 }
-
-/* ---- the claim ---- */
 
 static int read_result(const json_t *result, const json_t *config, struct dra_result *ret,
 		       struct error *err)

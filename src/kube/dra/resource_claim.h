@@ -29,7 +29,6 @@ struct dra_claim {
 	json_t *object;            /* owned */
 };
 
-/* Reads a claim and takes a reference to `object`. Returns -EINVAL if the claim is invalid (the error says how), or -ENOMEM. */
+/* Takes a reference to `object`. Returns -EINVAL if the claim is invalid (the error says how), or -ENOMEM. */
 int dra_claim_read(json_t *object, struct dra_claim *ret, struct error *err);
-/* Frees the contents of *claim, and sets all its members to 0. */
 void dra_claim_free(struct dra_claim *claim);

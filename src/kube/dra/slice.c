@@ -9,10 +9,8 @@
 #include "kube/util/object.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define TEXT_MAX 64 /* most bytes of an attribute's text; a longer text is cut */
+#define TEXT_MAX 64 /* of an attribute's text; a longer text is cut */
 #define STANDARD "resource.kubernetes.io/"
-
-/* ---- attributes ---- */
 
 static void add_text(json_t *attributes, const char *name, const char *text)
 {
@@ -37,10 +35,7 @@ static void add_version(json_t *attributes, const char *name, unsigned major, un
 	json_object_set_new(attributes, name, json_pack("{s:s}", "version", text));
 }
 
-/*
- * Adds the driver's version, such as "535.104.05". Attributes need a semantic version (semver.org):
- * three numbers without leading zeros.
- */
+/* Turns "535.104.05" into "535.104.5": attributes need a semantic version (semver.org), without leading zeros. */
 static void add_driver(json_t *attributes, const char *text)
 {
 	unsigned major, minor, patch = 0;
@@ -65,10 +60,7 @@ static const char *architecture(const struct dra_device *d)
 	}
 }
 
-/*
- * Returns the MIG profile, the end of the product's name: "1g.10gb" of "NVIDIA H100 80GB HBM3 MIG 1g.10gb". NULL if there is
- * none.
- */
+/* The MIG profile is the end of the product's name: "1g.10gb" of "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
 static const char *profile(const struct dra_device *d)
 {
 	const char *at = d->is_instance && d->product ? strstr(d->product, " MIG ") : NULL;
@@ -98,9 +90,7 @@ static json_t *attributes_of(const struct dra_device *d)
 	return a;
 }
 
-/* ---- capacity ---- */
-
-/* Writes the quantity as the API server does: in the largest unit in which it is whole. */
+/* As the API server does: in the largest unit in which the quantity is whole. */
 static json_t *memory_quantity(uint64_t bytes)
 {
 	static const char units[] = "MGTPE";
@@ -115,10 +105,7 @@ static json_t *memory_quantity(uint64_t bytes)
 	return json_string(text);
 }
 
-/*
- * Makes the memory capacity. Its default request is the whole GPU: a claim without a memory request fits only a GPU that no
- * claim uses.
- */
+/* The default request is the whole GPU: a claim without a memory request fits only a GPU that no claim uses. */
 static json_t *memory_capacity(const struct dra_device *d)
 {
 	return json_pack("{s:o, s:{s:o, s:{s:s, s:s}}}", "value",
@@ -128,8 +115,8 @@ static json_t *memory_capacity(const struct dra_device *d)
 }
 
 /*
- * Makes the cores capacity. Its default request is 0: a claim without a cores request gets no guarantee. If no cores are left,
- * leaves out the request policy, because its step (1) would exceed the capacity (0).
+ * The default request is 0: a claim without a cores request gets no guarantee. If no cores are left, there is no request
+ * policy, because its step (1) would exceed the capacity (0).
  */
 static json_t *cores_capacity(const struct dra_device *d)
 {
@@ -207,10 +194,7 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < count; i++) {
-		/*
-		 * Skip devices with less than 2 MiB left: the API server wants the capacity to be at least the smallest request
-		 * (1 MiB) plus one step (1 MiB).
-		 */
+		/* The API server wants the capacity to be at least the smallest request (1 MiB) plus one step (1 MiB). */
 		if (device[i].memory_left_bytes < 2 * MIB)
 			continue;
 		if (json_array_append_new(list, device_of(&device[i])) < 0) {
@@ -220,8 +204,6 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 	}
 	return list;
 }
-
-/* ---- the slice ---- */
 
 /* Returns how many bytes of the node's name fit beside else_bytes other bytes. A cut name must end with a letter or digit. */
 static int node_length(const char *node, size_t else_bytes)

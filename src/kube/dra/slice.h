@@ -14,12 +14,12 @@
 
 #include "kube/dra/dra_names.h"
 
-/* A device to be published. The slice leaves out strings that are "" or NULL, and numbers that are unknown. */
+/* The slice leaves out strings that are "" or NULL, and numbers that are unknown. */
 struct dra_device {
 	const char *uuid, *product;
 	bool is_instance;
 	const char *parent_uuid;    /* the instance's GPU; NULL for a GPU */
-	uint64_t memory_bytes;      /* total memory */
+	uint64_t memory_bytes;
 	uint64_t memory_left_bytes; /* total minus the memory of tenants without a ResourceClaim */
 	unsigned cores_left_pct;    /* 100 minus the cores of tenants without a ResourceClaim */
 	unsigned capability_major, capability_minor; /* CUDA compute capability; 0.0 if unknown */
@@ -35,17 +35,14 @@ struct dra_device {
 	bool is_cordoned, is_unhealthy; /* each gives a taint */
 };
 
-/* Makes the device's name: its UUID as a DNS label. */
+/* The device's name is its UUID as a DNS label. */
 void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
 
-/*
- * Makes the slice's "devices" from the devices that have at least 2 MiB of memory left. Returns a new reference, or NULL if out
- * of memory.
- */
+/* Leaves out devices with less than 2 MiB of memory left. Returns a new reference, or NULL if out of memory. */
 json_t *dra_devices(const struct dra_device *device, size_t count);
 
 bool dra_devices_are_tainted(const json_t *devices);
-/* Returns a new list of the devices without taints, or NULL if out of memory. */
+/* Returns a new list, or NULL if out of memory. */
 json_t *dra_devices_without_taints(const json_t *devices);
 
 /*
@@ -61,9 +58,8 @@ struct dra_slice_names {
 };
 
 /*
- * Makes a slice, the only one of its pool. The caller keeps `devices`. `version` is the
- * resourceVersion of the slice to replace, or NULL for a new slice. Returns a new reference, or
- * NULL if out of memory.
+ * Makes a slice, the only one of its pool. The caller keeps `devices`. `version` is the resourceVersion of the slice to
+ * replace, or NULL for a new slice. Returns a new reference, or NULL if out of memory.
  */
 json_t *dra_slice(const struct dra_slice_names *names, const char *version, int64_t generation,
 		  json_t *devices);

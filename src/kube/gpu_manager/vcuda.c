@@ -13,9 +13,7 @@
 #define NAME_MAX_BYTES 320
 #define MIB (UINT64_C(1) << 20)
 
-/* ---- limits ---- */
-
-/* Reads the container's limit of a resource. Sets *ret to 0 if the limits do not name the resource. */
+/* Sets *ret to 0 if the limits do not name the resource. */
 static int read_resource(const json_t *container, const char *name, unsigned most, unsigned *ret,
 			 struct error *err)
 {
@@ -29,8 +27,6 @@ static int read_resource(const json_t *container, const char *name, unsigned mos
 	*ret = (unsigned)number;
 	return 0;
 }
-
-/* ---- annotations ---- */
 
 static int read_number(const struct kube_pod *pod, const char *name, unsigned most, unsigned *ret,
 		       struct error *err)
@@ -46,7 +42,7 @@ static int read_number(const struct kube_pod *pod, const char *name, unsigned mo
 	return 0;
 }
 
-/* Reads the limit of GPU time. As in gpu-manager, a limit above a whole GPU counts as a whole GPU. */
+/* As in gpu-manager, a limit above a whole GPU counts as a whole GPU. */
 static int read_limit(const struct kube_pod *pod, struct vcuda_request *request, struct error *err)
 {
 	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &request->limit_pct, err);
@@ -55,7 +51,7 @@ static int read_limit(const struct kube_pod *pod, struct vcuda_request *request,
 	return r;
 }
 
-/* Reads the number of GPUs. The container's own annotation takes precedence over the pod's. */
+/* The container's own annotation takes precedence over the pod's. */
 static int read_cards(const struct kube_pod *pod, const char *container,
 		      struct vcuda_request *request, struct error *err)
 {
@@ -89,10 +85,7 @@ static int parse_minors(const char *text, struct vcuda_request *request, struct 
 	}
 }
 
-/*
- * Reads which GPUs the scheduler chose. The choice is valid until the pod is marked as assigned; after that, only the number of
- * chosen GPUs counts.
- */
+/* The scheduler's choice is valid until the pod is marked as assigned; then only the number of GPUs counts. */
 static int read_choice(const struct kube_pod *pod, size_t container, struct vcuda_request *request,
 		       struct error *err)
 {
@@ -125,8 +118,6 @@ static int read_choice(const struct kube_pod *pod, size_t container, struct vcud
 	return 0;
 }
 
-/* ---- a scheduler that uses HAMi's protocol ---- */
-
 static int take_shares(const struct kube_share *share, size_t count, struct vcuda_request *request,
 		       struct error *err)
 {
@@ -149,7 +140,7 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 	return 0;
 }
 
-/* Checks that each share equals what the container requests of one GPU. */
+/* Each share must equal what the container requests of one GPU. */
 static int compare_shares(const struct kube_share *share, size_t count,
 			  const struct vcuda_request *request, const struct vcuda_names *names,
 			  struct error *err)
@@ -204,8 +195,6 @@ static void count_shares(const struct kube_pod *pod, size_t container, struct vc
 	if (count <= VCUDA_MAX_CARDS)
 		request->cards = (unsigned)count;
 }
-
-/* ---- the whole request ---- */
 
 static unsigned cards_of(const struct vcuda_request *request)
 {

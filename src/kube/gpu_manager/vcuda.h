@@ -1,5 +1,5 @@
 /*
- * Reads a container's request in gpu-manager's terms (github.com/tkestack/gpu-manager). The request has two resources in the
+ * A container's request in gpu-manager's terms (github.com/tkestack/gpu-manager). The request has two resources in the
  * container's limits. Settings give the resources' names; these are the defaults:
  *
  *     tencent.com/vcuda-core: 30     hundredths of a GPU's time, up to 100, or a multiple of 100 for whole GPUs
@@ -46,7 +46,7 @@ struct vcuda_request {
 	unsigned cores; /* hundredths of a GPU's time, on all its GPUs together */
 	unsigned units; /* units of 256 MiB, on all its GPUs together; 0 means all their memory */
 	unsigned cards; /* number of GPUs, 1 or more */
-	/* limit of the time used, in percent of each GPU; 0 if not given, and then the guaranteed share is the limit */
+	/* limit in percent of each GPU's time; 0 if not given: then the guaranteed share is the limit */
 	unsigned limit_pct;
 	/* number of GPUs that a scheduler chose: equal to `cards`, or 0 */
 	unsigned chosen;
@@ -58,8 +58,7 @@ struct vcuda_request {
 
 /*
  * Reads what a container requests, and the GPUs that a scheduler chose. Returns -ENODATA if neither resource is requested.
- * Returns -EINVAL or -ERANGE if a value is invalid: the error says what is valid, and cores and units are set if they could be
- * read, else 0.
+ * Returns -EINVAL or -ERANGE if a value is invalid: cores and units are then set if they could be read, else 0.
  */
 int vcuda_request_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		       struct vcuda_request *ret, struct error *err);
@@ -71,8 +70,8 @@ int vcuda_request_read_amounts(const struct kube_pod *pod, size_t container,
 
 bool vcuda_request_is_same(const struct vcuda_request *a, const struct vcuda_request *b);
 
-/* Return the guaranteed share and the limit, in percent of each GPU's time. */
+/* In percent of each GPU's time. */
 double vcuda_cores_pct(const struct vcuda_request *request);
 double vcuda_limit_pct(const struct vcuda_request *request);
-/* Returns the memory on each GPU, rounded down to whole MiB; 0 means all its memory. */
+/* On each GPU, rounded down to whole MiB; 0 means all its memory. */
 uint64_t vcuda_memory_bytes(const struct vcuda_request *request);

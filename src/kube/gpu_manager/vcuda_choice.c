@@ -7,7 +7,7 @@
 
 struct candidate {
 	struct vcuda_choice choice;
-	int error; /* error of reading the container's request; 0 if valid */
+	int error; /* from reading the container's request; 0 if valid */
 	struct error err;
 };
 
@@ -17,7 +17,7 @@ static bool is_waiting(const struct vcuda_query *q, const struct kube_pod *pod)
 	       (pod->phase == POD_PENDING || pod->phase == POD_UNKNOWN);
 }
 
-/* Finds the first container from index `from` that requests a vGPU resource. */
+/* From index `from` on. */
 static bool find_requesting(const struct vcuda_query *q, const struct kube_pod *pod, size_t from,
 			    struct candidate *ret)
 {
@@ -32,7 +32,7 @@ static bool find_requesting(const struct vcuda_query *q, const struct kube_pod *
 	return false;
 }
 
-/* Finds the pod's first container that requests a vGPU and has no claim: the kubelet handles containers in order. */
+/* The kubelet handles containers in order, so its call is for the first container without a claim. */
 static bool find_next(const struct vcuda_query *q, const struct kube_pod *pod, struct candidate *ret)
 {
 	size_t from = 0;
@@ -50,7 +50,7 @@ static const char *container_of(const struct vcuda_choice *c)
 }
 
 /*
- * Compares the times at which the pods were bound or, if unknown, created. strcmp() can order times of creation, because their
+ * Compares the times at which the pods were bound or, if unknown, created. strcmp() orders times of creation, because their
  * length is fixed.
  */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
@@ -66,7 +66,7 @@ static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-/* Whether the kubelet's coming call for memory will tell the two containers apart, because their amounts differ. */
+/* The kubelet's coming call for memory tells two containers apart if their amounts differ. */
 static bool memory_call_decides(const struct vcuda_query *q, const struct candidate *a,
 				const struct candidate *b)
 {

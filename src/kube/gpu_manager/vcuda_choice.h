@@ -24,27 +24,24 @@ struct vcuda_query {
 	void *data;
 	unsigned count; /* number of devices in the call */
 	/*
-	 * has_open: the kubelet's last call was for memory, of open_units units, and was answered. The call for cores of the
-	 * same container is still to come.
+	 * The kubelet's last call was for open_units units of memory. The call for the same container's cores is still to come.
 	 */
 	bool has_open;
 	unsigned open_units;
 };
 
 struct vcuda_choice {
-	const struct kube_pod *pod; /* one of the query's pods */
-	size_t container;           /* index in pod->container */
+	const struct kube_pod *pod;
+	size_t container;
 	struct vcuda_request request;
 };
 
 /*
  * Chooses the container for a call for cores. Errors:
  *
- * -EAGAIN          no known container requests this number; the watch of pods may be late, so try again
- * -EBUSY           several containers match, and nothing tells them apart
- * -EINVAL, -ERANGE the pod's request is invalid; *ret then names the container
- *
- * Each error text gives the call and the pods' requests.
+ *   -EAGAIN          no known container requests this number; the watch of pods may be late, so try again
+ *   -EBUSY           several containers match, and nothing tells them apart
+ *   -EINVAL, -ERANGE the pod's request is invalid; *ret then names the container
  */
 int vcuda_choose(const struct vcuda_query *query, struct vcuda_choice *ret, struct error *err);
 

@@ -1,5 +1,5 @@
 /*
- * The names of annotations in HAMi's protocol, as HAMi 2.8 and 2.10 write them. The file named beside an annotation reads and
+ * Names of annotations in HAMi's protocol, as HAMi 2.8 and 2.10 write them. The file named beside an annotation reads and
  * writes its value.
  */
 #pragma once
@@ -9,23 +9,20 @@
 #define KUBE_NODE_HANDSHAKE "hami.io/node-handshake"      /* handshake.h */
 #define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
 #define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
-/* Annotations of a node that allot adds to HAMi's. */
+/* Added by allot. */
 #define KUBE_NODE_USE "allot.dev/node-use"        /* uses.h */
 #define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* cooldowns.h */
 
-/* Annotations of a pod that the scheduler or allotd writes: pod.h, shares.h. */
+/* On a pod, by the scheduler or allotd: pod.h, shares.h. */
 #define KUBE_POD_NODE "hami.io/vgpu-node"
-#define KUBE_POD_TIME "hami.io/vgpu-time" /* time when the node was chosen, in seconds since 1970 */
+#define KUBE_POD_TIME "hami.io/vgpu-time" /* when the node was chosen, in seconds since 1970 */
 #define KUBE_POD_BIND_TIME "hami.io/bind-time"
 #define KUBE_POD_BIND_PHASE "hami.io/bind-phase"
 #define KUBE_POD_TO_ALLOCATE "hami.io/vgpu-devices-to-allocate"
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
 
 #define KUBE_LIVE_DOMAIN "allot.dev"
-/*
- * Pod annotations of allot's own, which HAMi does not have. The user writes them unless noted. The full name is "allot.dev/"
- * followed by the name below.
- */
+/* Pod annotations of allot's own, after "allot.dev/". The user writes them unless noted. */
 #define KUBE_WORKLOAD "workload" /* training or inference: scheduler/webhook/webhook_workload.c */
 /* The webhook refuses these two. Nodes ignore them, since running pods may have them from an earlier version. */
 #define KUBE_DURATION "duration"

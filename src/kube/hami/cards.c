@@ -9,7 +9,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/* Upper bounds, because another program writes the annotation and could make this program use much memory. */
+/* Another program writes the annotation, and without bounds could make this program use much memory. */
 #define CARDS_MAX 1024
 #define NUMBER_MAX INT32_MAX
 
@@ -34,8 +34,6 @@ static int copy_text(const char *from, char *to, size_t size, struct error *err)
 	strcpy(to, from);
 	return 0;
 }
-
-/* ---- JSON ---- */
 
 static int read_text(const json_t *object, const char *key, char *to, size_t size, struct error *err)
 {
@@ -129,7 +127,7 @@ static int parse_json(const char *text, struct kube_cards *cards, struct error *
 	return 0;
 }
 
-/* ---- the old text form ---- */
+/* The old text form. */
 
 enum {
 	FIELD_ID,
@@ -239,8 +237,6 @@ int cards_parse(const char *text, struct kube_cards *ret, struct error *err)
 	*ret = cards;
 	return 0;
 }
-
-/* ---- writing ---- */
 
 static int put_number(json_t *object, const char *key, uint64_t value)
 {

@@ -1,8 +1,7 @@
 /*
- * A node's GPUs as registered with a scheduler (annotation hami.io/node-nvidia-register). The value
- * is a JSON array. Old versions wrote text: `uuid,count,mem,core,type,numa,health[,index,mode]` for
- * each GPU, each followed by ':'. The JSON leaves out values that are false, 0 or empty. Thread
- * safe.
+ * A node's GPUs as registered with a scheduler (annotation hami.io/node-nvidia-register). The value is a JSON array, which
+ * leaves out values that are false, 0 or empty. Old versions wrote text: `uuid,count,mem,core,type,numa,health[,index,mode]`
+ * for each GPU, each followed by ':'. Thread safe.
  */
 #pragma once
 
@@ -36,15 +35,12 @@ struct kube_cards {
 	struct kube_card *card; /* owned */
 };
 
-/*
- * Parses the JSON or the old text. Returns -EINVAL or -ERANGE (the error names the GPU and the field), or -ENOMEM. Free the
- * list with cards_free().
- */
+/* Parses the JSON or the old text. Errors name the GPU and the field. Free the list with cards_free(). */
 int cards_parse(const char *text, struct kube_cards *ret, struct error *err);
-/* Returns the list as JSON, which the caller frees, or NULL if out of memory. */
+/* Returns JSON, which the caller frees, or NULL if out of memory. */
 char *cards_format(const struct kube_cards *cards);
-/* Frees the contents and leaves an empty list. */
+/* Leaves an empty list. */
 void cards_free(struct kube_cards *cards);
 
-/* Makes the type that schedulers expect: NVML's name, with "NVIDIA-" before it unless it begins with NVIDIA. */
+/* The type that schedulers expect: NVML's name, with "NVIDIA-" before it unless it begins with NVIDIA. */
 void cards_type(const char *name, char type[CARD_TYPE_MAX]);

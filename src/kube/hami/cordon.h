@@ -1,10 +1,10 @@
 /*
- * GPUs that an operator has taken out of service (annotation hami.io/device-cordon of a node): a
- * list of UUIDs separated by commas, with optional spaces. Pure; thread safe.
+ * GPUs that an operator has taken out of service (annotation hami.io/device-cordon of a node): a list of UUIDs separated by
+ * commas, with optional spaces. Pure; thread safe.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* Whether the list contains the UUID. `cordon` is the annotation's value, or NULL if there is none. */
+/* `cordon` is the annotation's value, or NULL if there is none. */
 bool cordon_has(const char *cordon, const char *uuid);

@@ -9,7 +9,7 @@
 
 #define IDS_TEXT_MAX 160
 
-/* Writes the kubelet's device ids for an error text: "GPU-a-3, GPU-b-1", cut off if too long. */
+/* "GPU-a-3, GPU-b-1", cut if too long. */
 static const char *ids_text(const struct choice_query *q, char text[IDS_TEXT_MAX])
 {
 	size_t at = 0;
@@ -30,7 +30,7 @@ static bool is_here(const struct choice_query *q, const struct kube_pod *pod)
 	return is_at(pod, q->node);
 }
 
-/* Whether the pod may have shares that are not allocated yet. Looks for any text but ';', without parsing. */
+/* True for any text but ';', without parsing: the pod may have shares that are not allocated yet. */
 static bool has_open_share(const struct kube_pod *pod)
 {
 	return pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")];
@@ -149,7 +149,7 @@ static int find_pod(const struct choice_query *q, const struct kube_pod **ret, s
 	return check_time(q, *ret, err);
 }
 
-/* Whether the kubelet's device id `id`, "<UUID>-<n>", is of the GPU with UUID `card`. */
+/* `id` is the kubelet's "<UUID>-<n>", `card` a UUID. */
 static bool is_id_of(const char *id, const char *card)
 {
 	size_t length = strlen(card);

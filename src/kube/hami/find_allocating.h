@@ -25,22 +25,22 @@ struct choice_query {
 	int64_t now_s;
 	/* ages beyond which a lock or a binding does not count; 0 means NODE_LOCK_EXPIRY_S or CHOICE_BIND_LIMIT_S */
 	int64_t lock_expiry_s, bind_limit_s;
-	const char *const *id; /* ids that the kubelet picked: "<UUID>-<n>" */
+	const char *const *id; /* picked by the kubelet: "<UUID>-<n>" */
 	size_t id_count;
 	/*
-	 * A callback: returns true if the container already has its shares, although the annotations of `pod` still list them
-	 * as open. May be NULL; then no container counts as having its shares.
+	 * Whether the container already has its shares, although the annotations of `pod` still list them as open. NULL if no
+	 * container has.
 	 */
 	bool (*has_shares)(void *data, const struct kube_pod *pod, size_t container);
-	void *data; /* passed to has_shares */
+	void *data;
 };
 
 struct choice {
-	const struct kube_pod *pod;     /* one of the query's pods */
+	const struct kube_pod *pod;
 	size_t container;               /* index in pod->container, and in the shares */
 	const struct kube_share *share; /* the container's shares: points into `shares` */
 	size_t share_count;
-	/* true if the ids that the kubelet picked belong to the same GPUs as the shares */
+	/* the ids that the kubelet picked belong to the same GPUs as the shares */
 	bool cards_agree;
 	/* all shares still to be allocated to the pod; free with shares_free() */
 	struct kube_shares shares;
@@ -59,12 +59,12 @@ bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
  *
  * After these errors a later try may succeed, because the watch of pods may be late:
  *
- * -EAGAIN     no pod is known to wait, the lock's pod is not known or not allocating, or no share is open. Or the pod's
- *             annotation is out of date: the first open shares in it belong to a container that already has them (has_shares)
- * -EBUSY      several pods wait and no lock names one, or the lock's pod has ended or is ending
- * -ETIMEDOUT  the binding began too long ago
+ *   -EAGAIN     no pod is known to wait, the lock's pod is not known or not allocating, or no share is open. Or the pod's
+ *               annotation is out of date: the first open shares in it belong to a container that already has them (has_shares)
+ *   -EBUSY      several pods wait and no lock names one, or the lock's pod has ended or is ending
+ *   -ETIMEDOUT  the binding began too long ago
  *
  * Other errors: -EINVAL if the annotation is invalid or contradicts the call, or if the lock's pod is on another node; and
- * -ENOMEM. Error texts give the call and the annotation.
+ * -ENOMEM.
  */
 int choice_make(const struct choice_query *query, struct choice *ret, struct error *err);

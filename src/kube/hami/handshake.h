@@ -11,12 +11,12 @@
 #define HANDSHAKE_MAX 48
 
 enum handshake {
-	/* nothing to answer: no annotation, or the plugin's own last answer */
+	/* no annotation, or the plugin's own last answer */
 	HANDSHAKE_NONE,
 	HANDSHAKE_REQUESTING, /* needs an answer */
 	HANDSHAKE_DELETED,    /* needs an answer */
 };
 
-/* Parses the annotation's value. Returns HANDSHAKE_NONE for NULL (no annotation), and for unknown text. */
+/* HANDSHAKE_NONE for NULL (no annotation), and for unknown text. */
 enum handshake handshake_parse(const char *text);
 void handshake_answer(int64_t now_s, char text[HANDSHAKE_MAX]);

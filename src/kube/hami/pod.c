@@ -120,8 +120,6 @@ struct kube_pod *pod_free(struct kube_pod *pod)
 	return NULL;
 }
 
-/* ---- smaller copies ---- */
-
 #define KUBECTL_COPY "kubectl.kubernetes.io/last-applied-configuration"
 
 static json_t *pick(const json_t *object, const char *const *keys)

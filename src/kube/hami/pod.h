@@ -21,7 +21,7 @@ struct kube_pod {
 	const char *uid, *name, *pod_namespace, *version;
 	const char *node;                    /* spec.nodeName; "" if not bound yet */
 	const char *vgpu_node;               /* the node that the scheduler chose; "" if none */
-	const char *to_allocate, *allocated; /* annotations (shares.h); NULL if there is none */
+	const char *to_allocate, *allocated; /* annotations (shares.h), or NULL */
 	const char *bind_time;               /* NULL if there is none */
 	const char *created;                 /* RFC 3339, in whole seconds; "" if unknown */
 	bool is_started;                     /* the kubelet has admitted or rejected the pod */
@@ -33,34 +33,27 @@ struct kube_pod {
 	json_t *object;
 };
 
-/*
- * Reads a pod and takes a reference to `object`, which must not change afterwards. Returns -EINVAL
- * if a field is missing (the error names it), or -ENOMEM.
- */
+/* Takes a reference to `object`, which must not change afterwards. -EINVAL if a field is missing, or -ENOMEM. */
 int pod_read(json_t *object, struct kube_pod **ret, struct error *err);
 struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is allowed; returns NULL */
 
 /*
- * Returns a copy of a Pod object without the members that allot does not use, for programs that keep many pods. Returns NULL if
- * out of memory.
+ * For programs that keep many pods: a copy of a Pod object without the members that allot does not use. Returns NULL if out of
+ * memory.
  */
 json_t *pod_copy_trimmed(const json_t *object);
 
-/* Returns the value of an annotation, or NULL if the pod has none of that name. */
 const char *pod_annotation(const struct kube_pod *pod, const char *name);
-/* Returns the index in pod->container of the container called `name`, or pod->containers if there is none. */
+/* Returns an index in pod->container, or pod->containers if there is none. */
 size_t pod_find_container(const struct kube_pod *pod, const char *name);
-/* Returns the JSON object of the container that has this index in pod->container, or NULL. */
+/* `container` is an index in pod->container here and below. Returns NULL if there is none. */
 const json_t *pod_container(const struct kube_pod *pod, size_t container);
-/* Whether the container is an init container that runs beside all later containers. */
+/* A sidecar is an init container that runs beside all later containers. */
 bool pod_is_sidecar(const struct kube_pod *pod, size_t container);
-/* Returns a container's limit of a resource, or NULL if it has none. `container` is an index in pod->container. */
+/* Returns NULL if there is no limit. */
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource);
 
-/*
- * Reads the bind time, in seconds since 1970. Returns -ENODATA if there is none, -EINVAL or -ERANGE if it is invalid. The error
- * says why.
- */
+/* In seconds since 1970. -ENODATA if there is none, -EINVAL or -ERANGE if it is invalid. */
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err);
 
 /* Returns the node that the pod is bound to, else the node that the scheduler chose; "" if there is neither. */

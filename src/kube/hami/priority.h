@@ -12,12 +12,12 @@
 #define KUBE_PRIORITY_ENV "CUDA_TASK_PRIORITY"
 /* HAMi's high priority on allot's scale: above the default 0, with room above it for other priorities. */
 #define KUBE_PRIORITY_HIGH 10
-/* Priority of containers placed by measured use instead of a guarantee (opportunistic.h): the lowest. */
+/* The lowest, for containers placed by measured use instead of a guarantee (opportunistic.h). */
 #define KUBE_PRIORITY_OPPORTUNISTIC (-100)
 
 /*
- * Reads HAMi's priority from a container's limit of `resource`, and sets *ret to the matching allot priority; 0 if there is no
- * limit. On -EINVAL or -ERANGE, the error names the limit and its valid values.
+ * Sets *ret to the allot priority that matches a container's limit of `resource`; 0 if there is no limit. On -EINVAL or
+ * -ERANGE, the error names the limit and its valid values.
  */
 int priority_read(const struct kube_pod *pod, size_t container, const char *resource, int *ret,
 		  struct error *err);

@@ -9,7 +9,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-#define SCORES_MAX 256 /* maximum number of a node's GPUs */
+#define SCORES_MAX 256 /* most GPUs of a node */
 
 void scores_free(struct kube_scores *scores)
 {

@@ -12,17 +12,17 @@
 
 struct kube_scores {
 	size_t count;
-	char (*id)[KUBE_ID_MAX]; /* the GPUs' ids; owned */
-	int *score;              /* the score of GPUs i and j is score[i * count + j]; owned */
+	char (*id)[KUBE_ID_MAX]; /* owned */
+	int *score;              /* of GPUs i and j: score[i * count + j]; owned */
 };
 
-/* Makes a table of zeros for `count` GPUs, whose ids are "" at first. Returns 0 or -ENOMEM. */
+/* A table of zeros for `count` GPUs, whose ids are "" at first. Returns 0 or -ENOMEM. */
 int scores_new(size_t count, struct kube_scores *ret);
 /*
- * Parses the annotation's value. A missing pair scores 0. Returns -EINVAL if the text is invalid (the error says why), for
- * example if a GPU has two entries, or a scored GPU has none; or -ENOMEM. Free with scores_free().
+ * A missing pair scores 0. -EINVAL if the text is invalid, for example if a GPU has two entries, or a scored GPU has none; or
+ * -ENOMEM. Free with scores_free().
  */
 int scores_parse(const char *text, struct kube_scores *ret, struct error *err);
-/* Returns the annotation's value, which the caller frees; NULL if out of memory. */
+/* The caller frees the text; NULL if out of memory. */
 char *scores_format(const struct kube_scores *scores);
 void scores_free(struct kube_scores *scores);

@@ -10,7 +10,7 @@
 #include "base/parse.h"
 #include "kube/util/sanitize.h"
 
-#define SHARES_MAX 4096 /* a text with more shares, or more containers, is invalid */
+#define SHARES_MAX 4096 /* most shares, and most containers */
 #define BORROWED_MOST_PCT 100
 #define SHARE_TEXT_MAX (KUBE_ID_MAX + SHARE_KIND_MAX + 48)
 
@@ -39,10 +39,7 @@ static int read_number(const char *what, const char *from, uint64_t *ret, struct
 	return 0;
 }
 
-/*
- * Parses "UUID,NVIDIA,<MiB>,<cores>" in place. Ignores further fields, as HAMi does. Returns -ENODATA for ",,0,0", which stands
- * for no GPU.
- */
+/* Parses "UUID,NVIDIA,<MiB>,<cores>" in place. Ignores further fields, as HAMi does. -ENODATA for ",,0,0": no GPU. */
 static int parse_share(char *text, struct kube_share *share, struct error *err)
 {
 	char *field[4];
@@ -68,7 +65,7 @@ static int parse_share(char *text, struct kube_share *share, struct error *err)
 	return 0;
 }
 
-/* Parses one container's shares, without the ';'. The last ':' may be missing. Skips shares that stand for no GPU. */
+/* `text` has no ';'. The last ':' may be missing. Skips shares that stand for no GPU. */
 static int parse_container(char *text, struct kube_shares *shares, struct error *err)
 {
 	size_t n = 0;
@@ -87,7 +84,7 @@ static int parse_container(char *text, struct kube_shares *shares, struct error 
 	return 0;
 }
 
-/* Checks the size of the text. *ret_shares is an upper bound of the number of shares. */
+/* *ret_shares is an upper bound of the number of shares. */
 static int measure(const char *text, size_t *ret_shares, struct error *err)
 {
 	size_t containers = 0, shares = 0, length = strlen(text);

@@ -1,11 +1,10 @@
 /*
- * The shares of GPUs that a pod's containers get (annotations hami.io/vgpu-devices-to-allocate and
- * -allocated). A share is "UUID,NVIDIA,<MiB>,<cores>" followed by ':'. A container is its shares
- * followed by ';', so a container without shares is only ';'. Init containers come first.
+ * The shares of GPUs that a pod's containers get (annotations hami.io/vgpu-devices-to-allocate and -allocated). A share is
+ * "UUID,NVIDIA,<MiB>,<cores>" followed by ':'. A container is its shares followed by ';', so a container without shares is only
+ * ';'. Init containers come first.
  *
- * The parser is lenient. There may be more containers at the end than the pod has. The last ';' may
- * be missing. A share may have more fields at its end. A share without a UUID and with 0 MiB counts
- * as none. Thread safe.
+ * The parser is lenient. There may be more containers at the end than the pod has. The last ';' may be missing. A share may
+ * have more fields at its end. A share without a UUID and with 0 MiB counts as none. Thread safe.
  */
 #pragma once
 
@@ -19,7 +18,7 @@
 #define SHARE_KIND_MAX 24
 
 struct kube_share {
-	size_t container; /* index of its container: the number of ';' before the share */
+	size_t container; /* the number of ';' before the share */
 	char card[KUBE_ID_MAX];
 	char kind[SHARE_KIND_MAX]; /* the GPU's vendor: "NVIDIA" */
 	uint64_t memory_mib;
@@ -32,40 +31,35 @@ struct kube_share {
 };
 
 struct kube_shares {
-	size_t containers; /* the number of ';' */
+	size_t containers;
 	size_t count;
 	struct kube_share *share; /* in the order of containers; owned */
 };
 
-/*
- * Parses the annotation's value. Returns -EINVAL or -ERANGE (the error names container, share and
- * field), or -ENOMEM. Free with shares_free().
- */
+/* -EINVAL or -ERANGE (the error names container, share and field), or -ENOMEM. Free with shares_free(). */
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
 /*
- * Like shares_parse(), for a pod with this many containers, of which the first `init` are init containers. HAMi up to 2.8
- * leaves init containers out of the text. So if the text has exactly as many containers as the pod has without init containers,
- * those are meant, and the init containers have no shares.
+ * For a pod with this many containers, of which the first `init` are init containers. HAMi up to 2.8 leaves init containers out
+ * of the text. So if the text has exactly as many containers as the pod has without init containers, those are meant.
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
-/* Returns the annotation's value, which the caller frees; NULL if out of memory. */
+/* The caller frees the text; NULL if out of memory. */
 char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);
 
 /*
- * shares_format_borrowed() makes the value of KUBE_BORROWED, which has borrowed_pct in place of the cores.
- * shares_have_borrowed() returns true if any share has a borrowed_pct.
+ * The value of KUBE_BORROWED, which has borrowed_pct in place of the cores. The caller frees the text; NULL if out of memory.
  */
 char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_have_borrowed(const struct kube_shares *shares);
 /*
- * Returns the percent of GPU time that the share borrows. Looks it up in `borrowed` (parsed from KUBE_BORROWED), by the share's
- * container, GPU and memory. Returns 0 if the list has no such share, or if the share has guaranteed cores.
+ * Returns the percent of GPU time that the share borrows, from `borrowed` (parsed from KUBE_BORROWED), by the share's
+ * container, GPU and memory. 0 if the list has no such share, or if the share has guaranteed cores.
  */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
-/* Returns a container's first share, and sets *ret_count to how many shares the container has. */
+/* Returns a container's first share, and their number. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
 void shares_erase(struct kube_shares *shares, size_t container);

@@ -19,7 +19,7 @@
 
 struct kube_cooldown {
 	char id[KUBE_ID_MAX];
-	/* end of the cooldown, in seconds since 1970 */
+	/* in seconds since 1970 */
 	int64_t until_s;
 	/* number of cooldowns in a row, from 1; kept for a while after the cooldown, because it lengthens the next one */
 	unsigned rounds;
@@ -30,11 +30,8 @@ struct kube_cooldowns {
 	struct kube_cooldown *card; /* owned */
 };
 
-/*
- * Parses the annotation's value. Returns -EINVAL (the error names the GPU and the field), or
- * -ENOMEM. Free with cooldowns_free().
- */
+/* -EINVAL (the error names the GPU and the field), or -ENOMEM. Free with cooldowns_free(). */
 int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *err);
-/* Returns the annotation's value, which the caller frees; NULL if out of memory. */
+/* The caller frees the text; NULL if out of memory. */
 char *cooldowns_format(const struct kube_cooldowns *cooldowns);
 void cooldowns_free(struct kube_cooldowns *cooldowns); /* leaves an empty list */

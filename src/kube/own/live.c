@@ -10,12 +10,10 @@
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/util/sanitize.h"
 
-#define NAME_MAX_BYTES 320 /* size of an annotation's name: 253 bytes, '/', 63, and a NUL */
+#define NAME_MAX_BYTES 320 /* of an annotation's name: 253 bytes, '/', 63, and a NUL */
 #define MIB (UINT64_C(1) << 20)
 #define VALUE_MAX_BYTES 48
 #define LIST_MAX_BYTES 256
-
-/* ---- values ---- */
 
 static int store_memory(const char *text, size_t i, struct kube_live *live, struct error *err)
 {
@@ -118,11 +116,9 @@ static int read_priority(const char *text, struct kube_live *live, struct error 
 	return 0;
 }
 
-/* ---- names ---- */
-
 static const struct {
 	const char *name;
-	/* Parses the value. NULL if the annotation matters only before the container runs (vcuda.h, annotations.h). */
+	/* NULL if the annotation matters only before the container runs (vcuda.h, annotations.h) */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 	/* error texts do not list it: only allot writes the annotation, or the webhook refuses it */
 	bool is_unlisted;
@@ -191,8 +187,6 @@ static int check_name(const struct kube_pod *pod, const char *name, size_t owner
 				 owner > 64 ? 64 : (int)owner, name);
 	return 0;
 }
-
-/* ---- reading ---- */
 
 static int read_field(const struct kube_pod *pod, const char *container, size_t field,
 		      struct kube_live *live, struct error *err)

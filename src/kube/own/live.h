@@ -1,14 +1,12 @@
 /*
- * Annotations of allot that users write to a pod to change the terms of its containers while they
- * run.
+ * Annotations of allot that users write to a pod to change the terms of its containers while they run.
  *
  *     allot.dev/memory: 8GiB               for all containers of the pod that have GPUs
  *     trainer.allot.dev/memory: 8GiB,4GiB  only for the container "trainer", which has two GPUs
  *
- * A value is either for all of a container's GPUs, or a list separated by commas with one value per
- * GPU, in the order in which the container got them. A container's own annotation takes precedence
- * over the pod's. (The container's name stands before the domain, because a DNS label always fits
- * there; behind the '/' it may be too long.) The functions allocate memory and have no other effects. Thread safe.
+ * A value is either for all of a container's GPUs, or a list separated by commas with one value per GPU, in the order in which
+ * the container got them. A container's own annotation takes precedence over the pod's. (The container's name stands before the
+ * domain, because a DNS label always fits there; behind the '/' it may be too long.) Thread safe.
  */
 #pragma once
 
@@ -21,10 +19,7 @@
 
 #define LIVE_VALUES_MAX 16
 
-/*
- * A container's terms by its pod's annotations. memories, cores and limits are the numbers of values in the arrays below; 0 if
- * not given.
- */
+/* memories, cores and limits are the numbers of values in the arrays below; 0 if not given. */
 struct kube_live {
 	size_t memories, cores, limits;
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
@@ -34,21 +29,17 @@ struct kube_live {
 	/* apply only to processes that start after the annotation was written; owned by the kube_pod; NULL if not given */
 	const char *sharing, *group;
 	bool has_priority;
-	int priority; /* -100 to 100 */
+	int priority;
 };
 
 /*
- * Reads what the pod's annotations say about the container. On -EINVAL or -ERANGE, the error names the annotation and what is
- * valid. An unknown name in the domain allot.dev, or a name for a container that does not exist, is an error too, because the
- * user wanted to change something.
+ * Reads what the pod's annotations say about the container. Errors name the annotation. An unknown name in the domain
+ * allot.dev, or a name for a container that does not exist, is an error too, because the user wanted to change something.
  */
 int live_read(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 	      struct error *err);
 
-/*
- * Like live_read(), but reads only `sharing` and `group`, which matter when the container starts. Ignores errors in other
- * annotations.
- */
+/* Reads only `sharing` and `group`, which matter when the container starts. Ignores errors in other annotations. */
 int live_read_sharing(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 		      struct error *err);
 
@@ -58,8 +49,8 @@ struct kube_live_floor {
 };
 
 /*
- * Returns the memory and cores that each of the container's `count` GPUs must offer. If the annotations name a value for each
- * GPU, the largest one counts for all of them. Returns zeros if a node would reject the annotations.
+ * The memory and cores that each of the container's `count` GPUs must offer. If the annotations name a value for each GPU, the
+ * largest one counts for all of them. Zeros if a node would reject the annotations.
  */
 struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
 

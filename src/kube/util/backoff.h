@@ -15,7 +15,7 @@ struct backoff {
 };
 
 /*
- * Counts a failure, and returns the time until the next try: a random time between half of the backoff and all of it, but at
- * least at_least_ns (the time that the server asked for; 0 if it asked for none). `random` is any 32 random bits.
+ * Counts a failure. Returns a random time between half of the backoff and all of it, but at least at_least_ns (the time that
+ * the server asked for, or 0). `random` is any 32 random bits.
  */
 uint64_t backoff_next_ns(struct backoff *backoff, uint32_t random, uint64_t at_least_ns);

@@ -12,14 +12,14 @@
 #define DIGITS_MAX 18 /* a number with this many digits always fits 64 bits */
 #define EXPONENT_MAX 40
 
-/* A decimal number: digits / 10^behind. `behind` is negative if zeros were cut off (1000: digits 1, behind -3). */
+/* digits / 10^behind. `behind` is negative if zeros were cut off (1000: digits 1, behind -3). */
 struct number {
 	bool is_negative;
 	uint64_t digits;
 	int behind;
 };
 
-/* The factor 2^two * 10^ten. */
+/* 2^two * 10^ten */
 struct factor {
 	int two, ten;
 };
@@ -135,7 +135,7 @@ int quantity_parse(const char *text, int64_t *ret, struct error *err)
 	}
 }
 
-/* Returns a string's text, or a JSON number as text in `number`. Returns NULL if the value cannot be a quantity. */
+/* Returns NULL if the value cannot be a quantity. `number` is space for the text of a JSON number. */
 static const char *text_of(const json_t *value, char number[32])
 {
 	if (json_is_string(value))

@@ -18,7 +18,7 @@ static bool is_letter_or_digit(char c)
 	return is_small_or_digit(c) || (c >= 'A' && c <= 'Z');
 }
 
-/* Whether the text is labels joined by dots. A label begins and ends with a letter or digit. */
+/* A domain is labels joined by dots. A label begins and ends with a letter or digit. */
 static bool is_domain(const char *text, size_t size)
 {
 	if (!size || size > DOMAIN_MAX_BYTES)

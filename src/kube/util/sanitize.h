@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-/* Replaces unprintable characters in the error's text. Returns `result`. err may be NULL. */
+/* Replaces unprintable characters. Returns `result`. err may be NULL. */
 static inline int error_sanitize(struct error *err, int result)
 {
 	if (err)

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 /*
- * Parses `size` bytes, with the flags of json_loadb(). Returns NULL if the text is not JSON or memory ran out; *ret_why (may be
- * NULL) says which, as after json_loadb().
+ * `flags` are those of json_loadb(). Returns NULL if the text is not JSON or memory ran out; *ret_why (may be NULL) says which,
+ * as after json_loadb().
  */
 json_t *untrusted_json_parse(const char *text, size_t size, size_t flags, json_error_t *ret_why);

@@ -29,8 +29,6 @@ static int complain(const struct reader *r, const char *what)
 	return error_set(r->err, EINVAL, "line %u: %s", number, what);
 }
 
-/* ---- lines ---- */
-
 /* Whether the character at `c`, in a text quoted by `quote`, escapes the next character. */
 static bool is_escape(char quote, const char *c)
 {
@@ -38,7 +36,7 @@ static bool is_escape(char quote, const char *c)
 	       (quote == '\'' && *c == quote && c[1] == quote);
 }
 
-/* Returns the '#' that begins a comment: at the start or after white space, outside quotes. NULL if none. */
+/* A comment begins with a '#' at the start or after white space, outside quotes. Returns NULL if there is none. */
 static char *find_comment(char *text)
 {
 	char quote = 0;
@@ -79,8 +77,6 @@ static int split(struct reader *r, char *text)
 	r->next = 0;
 	return 0;
 }
-
-/* ---- scalars ---- */
 
 /* Removes the quotes in place. Returns false if the text does not end with the closing quote, or an escape is unknown. */
 static bool unquote(char *text)
@@ -126,11 +122,9 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 	return *ret ? 0 : complain(r, "must be UTF-8");
 }
 
-/* ---- blocks ---- */
-
 /*
- * Reads the value after "key:" or "-". The value is on the same line, or is the block below it, or is missing (null). If
- * may_be_beside is true, a sequence in the lines below may be indented like the key.
+ * Reads the value after "key:" or "-": on the same line, or in the block below it, or missing (null). If may_be_beside is true,
+ * a sequence in the lines below may be indented like the key.
  */
 static int read_value(struct reader *r, char *text, size_t indent, bool may_be_beside,
 		      unsigned depth, json_t **ret)

@@ -8,8 +8,5 @@
 
 #include "base/error.h"
 
-/*
- * Parses the text. Scalars become strings, except null, ~, true and false. Returns -EINVAL (the
- * error names the line) or -ENOMEM.
- */
+/* Scalars become strings, except null, ~, true and false. -EINVAL (the error names the line) or -ENOMEM. */
 int yaml_parse(const char *text, json_t **ret, struct error *err);
