@@ -19,11 +19,11 @@
  *
  * Units: memory is in bytes, shares in percent of one GPU's time (0 to 100), times in seconds. Each name contains its unit.
  *
- * Errors: a function that can fail returns 0 or a negative errno. If `err` is not NULL, it describes the failure: the positive
- * errno, and one line that names the value and says what would be right. Results are written only on success. The daemon's own
- * errors, such as -ENOENT for a tenant that does not exist, are in docs/reference/protocol.md. -ECONNRESET means that the
- * daemon went away (open again), -ETIMEDOUT that it did not answer for ten seconds (close and open again), -ENOMEM that memory
- * ran out. Do not pass NULL for an object unless the function's comment allows it.
+ * Errors: a function that can fail returns 0 or a negative errno. If `err` is not NULL, it gets the positive errno, and one
+ * line that names the value and says what would be right. Results are written only on success. The daemon's own errors, such as
+ * -ENOENT for a tenant that does not exist, are in docs/reference/protocol.md. -ECONNRESET means that the daemon went away
+ * (open again), -ETIMEDOUT that it did not answer for ten seconds (close and open again), -ENOMEM that memory ran out. Do not
+ * pass NULL for an object unless the function's comment allows it.
  *
  * Ownership: the caller owns the results of allot_client_open(), allot_client_list(), allot_change_new() and
  * allot_client_request(), and frees each with the function named there. Devices, tenants, shares and all strings of a list
@@ -62,10 +62,8 @@ typedef struct allot_tenant allot_tenant; /* belongs to a list */
 typedef struct allot_share allot_share;   /* a tenant's share of one device; belongs to a list */
 typedef struct allot_change allot_change; /* changes to be made to a tenant */
 
-/* Returns the library's own version: "0.1.0". */
+/* The library's own version: "0.1.0". */
 const char *allot_client_version(void);
-
-/* ---- connections ---- */
 
 /*
  * Connects to a running daemon. run_dir selects the daemon of that run directory. NULL selects the daemon that `allot ps` uses:
@@ -81,16 +79,14 @@ int allot_client_open(const char *run_dir, const char *simulated, allot_client *
 /* `client` may be NULL. */
 void allot_client_close(allot_client *client);
 
-/* Returns the daemon's name and version, "allotd 0.1.0". The text belongs to the client. */
+/* The daemon's name and version, "allotd 0.1.0". The text belongs to the client. */
 const char *allot_client_daemon(const allot_client *client);
 
 /*
- * Returns a descriptor for poll(): it becomes readable or hung up when the daemon has gone. The descriptor belongs to the
- * client; do not read from it.
+ * A descriptor for poll(): it becomes readable or hung up when the daemon has gone. It belongs to the client; do not read from
+ * it.
  */
 int allot_client_fd(const allot_client *client);
-
-/* ---- lists: devices, tenants and their shares ---- */
 
 /* Gets a snapshot of all devices and tenants. Free it with allot_list_free(). */
 int allot_client_list(allot_client *client, allot_list **ret_list, struct allot_error *err);
@@ -99,65 +95,62 @@ int allot_client_list(allot_client *client, allot_list **ret_list, struct allot_
 void allot_list_free(allot_list *list);
 
 /*
- * Returns the list as JSON, as `allot ps --json` prints it and docs/reference/protocol.md describes it. The JSON also has
- * values for which this library has no function. The text belongs to the list.
+ * The list as JSON, as `allot ps --json` prints it and docs/reference/protocol.md describes it. The JSON also has values for
+ * which this library has no function. The text belongs to the list.
  */
 const char *allot_list_json(const allot_list *list);
 
-/* Return how many devices and tenants a list has, and the i-th of them, from 0; NULL if i is not less than the count. */
+/* The i-th device or tenant, from 0; NULL if i is not less than the count. */
 size_t allot_list_device_count(const allot_list *list);
 const allot_device *allot_list_device(const allot_list *list, size_t i);
 size_t allot_list_tenant_count(const allot_list *list);
 const allot_tenant *allot_list_tenant(const allot_list *list, size_t i);
 
-/* Returns the tenant with that name or id, or NULL if there is none. */
+/* Finds a tenant by name or id. NULL if there is none. */
 const allot_tenant *allot_list_find_tenant(const allot_list *list, const char *name);
 
-/* Returns the daemon's index of the device, from 0; changes and shares use it. */
+/* The daemon's index of the device, from 0; changes and shares use it. */
 int allot_device_index(const allot_device *device);
 const char *allot_device_uuid(const allot_device *device);
 const char *allot_device_name(const allot_device *device);
 
-/* Returns the device's memory without the driver's own reserve. */
+/* Without the driver's own reserve. */
 uint64_t allot_device_memory_bytes(const allot_device *device);
 
-/*
- * Gets the memory used by all processes, whether they belong to tenants or not; the value is at most a second old. Returns
- * -ENODATA if the driver does not report it.
- */
+/* Memory used by all processes, of tenants or not, at most a second ago. Returns -ENODATA if the driver does not report it. */
 int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_bytes);
 
-/* Returns the GPU time charged to all tenants in the last second, in percent of that second. */
+/* GPU time charged to all tenants in the last second, in percent of that second. */
 double allot_device_busy_pct(const allot_device *device);
 
 /*
- * Return the sums of the quotas and of the guarantees that tenants were promised. The sum of the quotas leaves out tenants
- * that requested no quota, and tenants with `--on-full wait` or `swap`.
+ * The sums of the quotas and of the guarantees that tenants were promised. The sum of the quotas leaves out tenants that
+ * requested no quota, and tenants with `--on-full wait` or `swap`.
  */
 uint64_t allot_device_promised_bytes(const allot_device *device);
 double allot_device_promised_cores_pct(const allot_device *device);
 
-/* Returns NULL if the device is healthy, or else the reason in one line. */
+/* NULL if the device is healthy, or else the reason in one line. */
 const char *allot_device_fault(const allot_device *device);
 
-/* Returns 1 if the device takes no new tenants, else 0. */
+/* 1 if the device takes no new tenants, else 0. */
 int allot_device_is_cordoned(const allot_device *device);
 
 const char *allot_tenant_name(const allot_tenant *tenant);
 
-/* Returns the tenant's id. Unlike a name, an id is never reused. */
+/* Unlike a name, an id is never reused. */
 const char *allot_tenant_id(const allot_tenant *tenant);
 
 /*
- * Returns "paused", "queued", "leaving", "swapped", "returning", "starting", "running", "waiting", "idle" or "ending"; see
+ * "paused", "queued", "leaving", "swapped", "returning", "starting", "running", "waiting", "idle" or "ending"; see
  * docs/reference/protocol.md. A later daemon may have more states.
  */
 const char *allot_tenant_state(const allot_tenant *tenant);
 
-/* Returns the uid of the user who made the tenant. */
+/* The user who made the tenant. */
 uint32_t allot_tenant_uid(const allot_tenant *tenant);
 
-/* Returns the tenant's priority, -100 to 100; a higher priority may interrupt a lower one. */
+/* -100 to 100; a tenant of a higher priority may interrupt one of a lower. */
 int allot_tenant_priority(const allot_tenant *tenant);
 
 /*
@@ -167,39 +160,31 @@ int allot_tenant_priority(const allot_tenant *tenant);
 size_t allot_tenant_share_count(const allot_tenant *tenant);
 const allot_share *allot_tenant_share(const allot_tenant *tenant, size_t i);
 
-/* Returns the allot_device_index() of the share's device. */
+/* The allot_device_index() of the share's device. */
 int allot_share_device_index(const allot_share *share);
 uint64_t allot_share_memory_quota_bytes(const allot_share *share);
 
-/* Returns 1 if the quota was requested; 0 if the quota is all memory that is not promised to other tenants. */
+/* 1 if the quota was requested; 0 if the quota is all memory that is not promised to other tenants. */
 int allot_share_memory_is_given(const allot_share *share);
 uint64_t allot_share_memory_used_bytes(const allot_share *share);
 
-/* Returns the guaranteed share; 0 if there is no guarantee. */
+/* The guaranteed share; 0 if there is no guarantee. */
 double allot_share_cores_pct(const allot_share *share);
 
-/*
- * Return the tenant's limit: the most GPU time that the tenant may have, in percent. ..._limit_pct() is the requested limit;
- * ..._limit_now_pct() includes the time that other tenants lend now.
- */
+/* The most GPU time that the tenant may have, in percent: as requested, and with the time that other tenants lend now. */
 double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
 
-/*
- * Return the GPU time charged in the last second and in the last 60 seconds, in percent of that time. For a younger tenant,
- * return the percentage since the tenant was made.
- */
+/* GPU time charged in the last second and in the last 60 seconds, in percent of that time, or of a younger tenant's life. */
 double allot_share_got_1s_pct(const allot_share *share);
 double allot_share_got_60s_pct(const allot_share *share);
 
 /*
- * Return how long the tenant's threads have waited for their turn on the GPU, and how many allocations were refused, both since
- * the tenant was made.
+ * How long the tenant's threads have waited for their turn on the GPU, and how many allocations were refused, both since the
+ * tenant was made.
  */
 double allot_share_waited_s(const allot_share *share);
 uint64_t allot_share_denied(const allot_share *share);
-
-/* ---- changes ---- */
 
 /* The device index to use for a tenant that has only one device. */
 #define ALLOT_ONLY_DEVICE (-1)
@@ -225,7 +210,7 @@ int allot_change_cores_pct(allot_change *change, int device_index, double cores_
 int allot_change_cores_limit_pct(allot_change *change, int device_index, double limit_pct);
 int allot_change_priority(allot_change *change, int priority);
 
-/* Sets whether the tenant may use time that others leave unused, on all of its devices: 1 or 0. */
+/* 1 if the tenant may use time that others leave unused, on all of its devices; else 0. */
 int allot_change_elastic(allot_change *change, int is_elastic);
 
 /* Applies the whole change or nothing. `tenant` is a name or an id. allot_client_warnings() then has the daemon's warnings. */
@@ -233,8 +218,8 @@ int allot_client_set(allot_client *client, const char *tenant, const allot_chang
 		     struct allot_error *err);
 
 /*
- * Returns the daemon's warnings in its reply to the last allot_client_set(), one per line; "" if none. The text belongs to the
- * client, and is valid until the client's next call.
+ * The daemon's warnings in its reply to the last allot_client_set(), one per line; "" if none. The text belongs to the client,
+ * and is valid until the client's next call.
  */
 const char *allot_client_warnings(const allot_client *client);
 
@@ -246,17 +231,16 @@ const char *allot_client_warnings(const allot_client *client);
 /*
  * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work completes. If the tenant's memory
  * is moved off its devices, or brought back from a driver's checkpoint, these functions return when the move is over, unless
- * ALLOT_PAUSE_NO_WAIT is given. The duration of the move grows with the number of bytes. -EBUSY: the memory is being moved
- * already, or can't be moved now. -ENOSPC: there is no room at the move's destination. -ECANCELED: meanwhile another client
- * resumed the tenant, or moved the tenant's memory out again. -ESRCH: the tenant ended meanwhile, or has no process with GPU
- * memory to move. -EINVAL: `flags` has a bit that this version does not know. For root and group "allot", `tenant` may also be
- * a container with GPU work, by name or by the beginning of its id.
+ * ALLOT_PAUSE_NO_WAIT is given. The duration of the move grows with the number of bytes. For root and group "allot", `tenant`
+ * may also be a container with GPU work, by name or by the beginning of its id.
+ *
+ * -EBUSY: the memory is being moved already, or can't be moved now. -ENOSPC: there is no room at the move's destination.
+ * -ECANCELED: meanwhile another client resumed the tenant, or moved the tenant's memory out again. -ESRCH: the tenant ended
+ * meanwhile, or has no process with GPU memory to move. -EINVAL: `flags` has a bit that this version does not know.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
 		       struct allot_error *err);
 int allot_client_resume(allot_client *client, const char *tenant, struct allot_error *err);
-
-/* ---- any other request ---- */
 
 /*
  * Sends the request `op` of docs/reference/protocol.md. `members` is a JSON object as text; NULL counts as "{}". *ret_reply

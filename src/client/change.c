@@ -24,7 +24,7 @@ ALLOT_PUBLIC void allot_change_free(allot_change *change)
 	free(change);
 }
 
-/* True if an entry of "devices" is for device `index`. An entry without an index is for the tenant's only device. */
+/* An entry of "devices" without an index is for the tenant's only device. */
 static bool is_device(const json_t *device, int index)
 {
 	const json_t *own = json_object_get(device, "index");
@@ -32,7 +32,7 @@ static bool is_device(const json_t *device, int index)
 	return index == ALLOT_ONLY_DEVICE ? !own : own && json_integer_value(own) == index;
 }
 
-/* Returns the entry of "devices" for device `index`, and adds a missing one. The change owns it. NULL if out of memory. */
+/* Returns the entry of "devices" for device `index`, or adds it. The change owns it. NULL if out of memory. */
 static json_t *get_device(allot_change *change, int index)
 {
 	json_t *devices = json_object_get(change->members, "devices");
@@ -71,7 +71,7 @@ static int put(allot_change *change, int index, const char *key, json_t *value)
 
 static int put_pct(allot_change *change, int index, const char *key, double pct)
 {
-	/* The condition is negated as a whole, so that NaN is rejected too. */
+	/* The negation of the whole condition rejects NaN too. */
 	if (index < ALLOT_ONLY_DEVICE || !(pct >= 0 && pct <= 100))
 		return -EINVAL;
 	return put(change, index, key, json_real(pct));
@@ -121,10 +121,7 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 {
 	json_t *request = json_deep_copy(change->members);
 
-	/*
-	 * json_string() fails for a name that is not UTF-8. No tenant has such a name, so send an empty name, which the daemon
-	 * refuses.
-	 */
+	/* json_string() fails for a name that is not UTF-8. No tenant has such a name; the daemon refuses the empty name. */
 	if (request && json_object_set_new(request, "name", json_string(tenant)) &&
 	    json_object_set_new(request, "name", json_string(""))) {
 		json_decref(request);

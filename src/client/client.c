@@ -78,7 +78,7 @@ static int connect_socket(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Accepts only root or this user as the peer, because anyone can create a socket in /tmp. */
+/* Anyone can create a socket in /tmp, so the peer must be root or this user. */
 static int check_peer(int fd, const char *run_dir, struct error *err)
 {
 	struct ucred peer;

@@ -14,8 +14,8 @@
 struct client;
 
 /*
- * Connects to the daemon of a run directory, and checks that the daemon runs as root or as the caller (else -EPERM). Returns
- * -ENOENT if no daemon runs there, -EACCES if the caller may not open the socket. The caller owns the client.
+ * Connects to the daemon of a run directory. -EPERM unless the daemon runs as root or as the caller; -ENOENT if no daemon runs
+ * there; -EACCES if the caller may not open the socket. The caller owns the client.
  */
 int client_connect(const char *run_dir, struct client **ret_client, struct error *err);
 
@@ -26,8 +26,8 @@ int client_connect(const char *run_dir, struct client **ret_client, struct error
 struct client *client_free(struct client *client);
 
 /*
- * Returns a descriptor for poll(). Between requests it becomes readable or hung up only when the daemon is gone, because the
- * daemon sends nothing except replies. The descriptor belongs to the client.
+ * A descriptor for poll(), which belongs to the client. Between requests it becomes readable or hung up only when the daemon is
+ * gone, because the daemon sends nothing except replies.
  */
 int client_fd(const struct client *client);
 
@@ -43,8 +43,8 @@ int client_request(struct client *client, const char *op, json_t *body, json_t *
 		   struct error *err);
 
 /*
- * Do the two steps of client_request(). client_request_text() gets the reply as text, which the caller frees.
- * client_read_reply() makes the JSON object or the error from that text.
+ * The two steps of client_request(). The first gets the reply as text, which the caller frees. The second makes the JSON object
+ * or the error from that text.
  */
 int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
 			struct error *err);
@@ -52,8 +52,8 @@ int client_read_reply(struct client *client, const char *text, json_t **ret_repl
 		      struct error *err);
 
 /*
- * Takes up to `most` descriptors that came with the last reply, in order, and returns how many it wrote to ret_fds. The caller
- * owns them. The next request closes those that were not taken.
+ * Takes up to `most` descriptors that came with the last reply, in order, and returns their number. The caller owns them. The
+ * next request closes those that were not taken.
  */
 #define CLIENT_FDS_MAX 16
 size_t client_take_fds(struct client *client, int *ret_fds, size_t most);

@@ -1,4 +1,4 @@
-/* Implements the connections and requests of liballot-client. */
+/* The connections and requests of liballot-client. */
 #include "client/handle.h"
 
 #include <errno.h>

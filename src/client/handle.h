@@ -1,4 +1,4 @@
-/* Defines the objects of liballot-client, and passes its errors to the caller. */
+/* The objects of liballot-client, and how its errors reach the caller. */
 #pragma once
 
 #include <jansson.h>

@@ -44,7 +44,7 @@ ALLOT_PUBLIC const char *allot_list_json(const allot_list *list)
 	return list->text;
 }
 
-/* Returns a member of `object`, which is a device, tenant or share: a JSON object of the reply, cast to another type. */
+/* `object` is a device, tenant or share: a JSON object of the reply, cast to another type. */
 static const json_t *member(const void *object, const char *key)
 {
 	return json_object_get((const json_t *)object, key);
@@ -75,7 +75,6 @@ static const void *item(const void *object, const char *key, size_t i)
 	return json_array_get(member(object, key), i);
 }
 
-/* Defines a public function that returns one member of its object. */
 #define MEMBER(type, object, name, read, key) \
 	ALLOT_PUBLIC type allot_##object##_##name(const allot_##object *object) \
 	{ \

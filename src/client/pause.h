@@ -14,9 +14,9 @@ struct client_pause_options {
 };
 
 /*
- * Makes the request `op`, "pause" or "resume" (docs/reference/protocol.md). If the daemon moves memory for the request, waits
- * until the move is over, unless options->no_wait. The daemon continues the move even if the caller ends. Returns 0, or the
- * daemon's error; -ESRCH if the target ended meanwhile; -EINTR if `watch` stopped the wait.
+ * `op` is "pause" or "resume" (docs/reference/protocol.md). If the daemon moves memory for the request, waits until the move is
+ * over, unless options->no_wait. The daemon continues the move even if the caller ends. Returns 0, or the daemon's error;
+ * -ESRCH if the target ended meanwhile; -EINTR if `watch` stopped the wait.
  */
 int client_pause(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, struct error *err);
