@@ -20,7 +20,7 @@ struct image {
 	uint64_t segments, segment_size, segment_count;
 };
 
-/* Reads an integer of `width` bytes; 0 if the offset is outside of the file. */
+/* Reads `width` bytes; 0 if the offset is outside of the file. */
 static uint64_t integer(const struct image *image, uint64_t offset, unsigned width)
 {
 	uint64_t value = 0;
@@ -59,10 +59,7 @@ static const char *string_at(const struct image *image, uint64_t table, uint64_t
 	return (const char *)image->bytes + at;
 }
 
-/*
- * Reads the SONAME and the needed libraries from the dynamic section at `start`, in two passes, because the entry for the
- * string table may come last.
- */
+/* Takes two passes over the dynamic section at `start`, because the entry for the string table may come last. */
 static int read_dynamic(const struct image *image, uint64_t start, struct elf_file *ret)
 {
 	unsigned word = image->layout->word;

@@ -69,7 +69,7 @@ static int place_file(const char *from, const char *to, struct error *err)
 	return copy_file(from, to, err);
 }
 
-/* The shim's SONAME differs from the driver's, for the reason that shim.h gives. */
+/* The shim's SONAME differs from the driver's: shim.h says why. */
 static int place_shim(const struct mirror_action *action, const char *to, struct error *err)
 {
 	const char *needed[2] = { "liballot.so", action->from };
@@ -104,7 +104,7 @@ static int perform(const struct mirror_action *action, const char *dir, struct e
 	return 0;
 }
 
-/* Describes a file of the mirror for make_record(), in enough detail to notice a change. */
+/* For make_record(), in enough detail to notice a change. */
 static json_t *describe(const struct mirror_action *action)
 {
 	struct stat st = { 0 };
@@ -183,8 +183,8 @@ static bool is_absent_or_empty(const char *place)
 enum occupant { ABSENT_OR_EMPTY, OTHER_MIRROR, SAME_MIRROR };
 
 /*
- * Finds whether a mirror is at `place`, and whether its RECORD equals `record`. -EEXIST if anything but a mirror or
- * an empty directory is there.
+ * Finds whether a mirror is at `place`, and whether its RECORD equals `record`. -EEXIST if anything but a mirror or an empty
+ * directory is there.
  */
 static int find_occupant(const char *place, const char *record, enum occupant *ret,
 			 struct error *err)
@@ -237,8 +237,8 @@ static int check_replaceable(const char *place, struct error *err)
 }
 
 /*
- * Moves the directory `made` to `place`. If an old mirror is at `place`, the two are exchanged atomically, so the old mirror is
- * then at `made`. An empty directory at `place` is replaced; the kernel refuses if it was filled meanwhile.
+ * If an old mirror is at `place`, the two are exchanged atomically, so the old mirror is then at `made`. An empty directory at
+ * `place` is replaced; the kernel refuses if it was filled meanwhile.
  */
 static int replace_directory(const char *made, const char *place, enum occupant occupant,
 			     struct error *err)

@@ -39,7 +39,7 @@ static int map_file(const char *path, struct mapping *ret)
 	return 0;
 }
 
-/* Resolves `path` below root. NULL if nothing is there or the result is outside of root. The caller frees the result. */
+/* NULL if nothing is there or the result is outside of root. The caller frees the result. */
 static char *resolve(const char *root, const char *path)
 {
 	char whole[PATHS_MAX];
@@ -70,7 +70,7 @@ static char *join_needed(const struct elf_file *elf)
 	return text;
 }
 
-/* Appends a file; `elf` is NULL for a program. Takes ownership of `path`, also on failure. */
+/* `elf` is NULL for a program. Takes ownership of `path`, also on failure. */
 static int append(struct mirror_files *files, char *path, const struct elf_file *elf,
 		  struct error *err)
 {
@@ -100,10 +100,7 @@ struct search {
 	struct mirror_files *files;
 };
 
-/*
- * Returns true if one of `names` matches. "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" does not match
- * libcuda.so.
- */
+/* "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" does not match libcuda.so. */
 static bool is_wanted(char *const *names, const char *name)
 {
 	for (; *names; names++) {

@@ -6,10 +6,7 @@
 
 #define MAGIC "glibc-ld.so.cache1.1"
 
-/*
- * The structs of the cache file, as in glibc's sysdeps/generic/dl-cache.h. Integers are in the
- * machine's byte order.
- */
+/* As in glibc's sysdeps/generic/dl-cache.h, in the machine's byte order. */
 struct header {
 	char magic[20];
 	uint32_t count;
@@ -26,7 +23,7 @@ struct entry {
 	uint64_t hardware;
 };
 
-/* Returns the string at an offset, or NULL if the string does not end inside the file. */
+/* NULL if the string does not end inside the file. */
 static const char *string_at(const char *start, size_t size, uint32_t offset)
 {
 	return offset < size && memchr(start + offset, '\0', size - offset) ? start + offset : NULL;

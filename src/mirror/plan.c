@@ -21,8 +21,9 @@ static const struct governed {
  * own copies. Every vendor has libraries with the GL names; those of NVIDIA depend on an NVIDIA library or on libGLdispatch.so.
  */
 static const struct blocked {
-	const char *name;   /* the library's name up to ".so" */
-	const char *unless; /* allowed if it needs a library with this prefix; NULL: never allowed */
+	const char *name; /* up to ".so" */
+	/* allowed if it needs a library with this prefix; NULL: never allowed */
+	const char *unless;
 } blocked[] = {
 	{ "ld-linux", NULL },
 	{ "ld-linux-x86-64", NULL },
@@ -118,10 +119,7 @@ static bool is_planned(const struct mirror_plan *plan, const char *to)
 	return false;
 }
 
-/*
- * Adds an action, unless an earlier action has the same path in the mirror. The earlier one wins, because the loader's cache
- * lists the preferred file first.
- */
+/* An earlier action for the same path in the mirror wins, because the loader's cache lists the preferred file first. */
 static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir, const char *name,
 	       const char *from, uint16_t machine, struct error *err)
 {

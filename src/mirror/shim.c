@@ -5,7 +5,7 @@
 
 #define RUNPATH "$ORIGIN"
 #define STRINGS_MAX (SHIM_SIZE_MAX - 1024)
-/* Alignment of the segment: the largest page size of the supported machines, because some arm64 kernels use 64 KiB. */
+/* The largest page size of the supported machines: some arm64 kernels use 64 KiB. */
 #define ALIGNMENT 0x10000
 
 /*

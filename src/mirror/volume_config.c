@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * The default libraries: those for compute, monitoring and video coding. Libraries for graphics must be listed in a
- * configuration.
- */
+/* Compute, monitoring and video coding. Libraries for graphics must be listed in a configuration. */
 static const char *const default_libraries[] = {
 	"libcuda.so",
 	"libcudadebugger.so",
@@ -93,7 +90,7 @@ int mirror_config_default(struct mirror_config *ret_config, struct error *err)
 	return r;
 }
 
-/* Reads a list of names. A name with '/' is refused, so that only the searched directories can be read. */
+/* A name with '/' is refused, so that only the searched directories can be read. */
 static int read_names(const json_t *list, const char *what, char ***names, struct error *err)
 {
 	size_t i;
