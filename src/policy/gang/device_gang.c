@@ -15,10 +15,7 @@ struct gang {
 	/* devices that have reported the gang, a bit each; includes the sets below */
 	uint64_t devices;
 	uint64_t present, wanting, owned;
-	/*
-	 * every device that the gang wants has reported is_due, and every idle rank (device_gang.h) has been idle for at least
-	 * GANG_COME_NS
-	 */
+	/* all wanted devices reported is_due, and each idle rank has been idle for at least GANG_COME_NS */
 	bool is_due;
 	bool is_stuck;
 	double behind;
@@ -129,8 +126,8 @@ static void read_reports(struct gang *g)
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
 			/*
-			 * A rank (device_gang.h) that became idle just now delays the gang's turn. Otherwise, the other ranks
-			 * would hold their leases while they wait for this rank.
+			 * A rank that became idle just now delays the gang's turn. Otherwise, the other ranks would hold their
+			 * leases while they wait for this rank.
 			 */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
@@ -161,9 +158,7 @@ static bool is_behind(const struct gang *g, int index, const struct gang *other,
 	return !(g->behind < other->behind) && index < other_index;
 }
 
-/*
- * Returns true if another gang that is due wants one of the devices that this gang wants, and is further behind (is_behind()).
- */
+/* Whether another due gang wants one of the devices that this gang wants, and is further behind. */
 static bool must_wait(const struct gang_board *board, int index)
 {
 	const struct gang *g = board->gang[index];
@@ -221,7 +216,7 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	return set;
 }
 
-/* Returns the predicted end of the gang's last in-flight work, at most GANG_GATHER_MAX_NS from now. */
+/* The predicted end of the gang's last in-flight work, at most GANG_GATHER_MAX_NS from now. */
 static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;
@@ -243,8 +238,8 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 }
 
 /*
- * Moves the turn's predicted end to an earlier time if the work in flight will end sooner than predicted. Without this, a rank
- * that finished early would begin its next step before the turn's end.
+ * Moves the turn's predicted end to an earlier time if the work in flight will end sooner. Otherwise a rank that finished early
+ * would begin its next step before the turn's end.
  */
 static void advance_end(struct gang *g, uint64_t now_ns)
 {
@@ -254,7 +249,7 @@ static void advance_end(struct gang *g, uint64_t now_ns)
 		g->at_ns = at_ns;
 }
 
-/* Returns true if work on devices outside `except` should have ended by now, and slips (device_gang.h) may still help. */
+/* Whether work on devices outside `except` should have ended by now, and slips (device_gang.h) may still help. */
 static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 {
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
@@ -315,7 +310,7 @@ static void decide_gathering(struct gang *g)
 	run(g, g->owned);
 }
 
-/* Returns true if another due gang wants a device where this gang has held the lease for a quantum. */
+/* Whether another due gang wants a device where this gang has held the lease for a quantum. */
 static bool is_relieved(const struct gang_board *board, const struct gang *g)
 {
 	uint64_t held = 0;
@@ -377,7 +372,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 	wait_for_turn(g);
 }
 
-/* Returns true if the rank on `device` may slip, because another rank's work does not end and may be waiting for this rank. */
+/* Another rank's work does not end, and may be waiting for the rank on `device`. */
 static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
 	const struct gang_report *r = &g->part[device].last_report;

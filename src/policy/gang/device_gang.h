@@ -3,8 +3,8 @@
  * ends on no device before it has begun on all devices. A tenant with a lease on one device, while another tenant has the next
  * device, would spin through its lease and pay for it.
  *
- * Each device keeps its own arbiter, virtual time and tokens. The arbiters share a board: plain data, for gang_decide().
- * For each device and step of its arbiter:
+ * Each device keeps its own arbiter, virtual time and tokens. The arbiters share a board: plain data, for gang_decide(). For
+ * each device and step of its arbiter:
  *
  *     arbiter_step()  ->  arbiter_gang_report()  ->  gang_set_report()  ->  gang_decide()
  *                     ->  gang_command()  ->  arbiter_set_gang(); if that changed: step once more
@@ -21,27 +21,27 @@
  *              while the gang works on another device, because the ranks there wait for the idle rank.
  *   ending     The turn is over on one device, by whatever ends a lease there; or all ranks have been idle for so long that
  *              none is likely to go on soon; or another gang is due. The gang is closed on all devices, and no other tenant
- *              gets one of them before all are drained. If the work on one device does not end, it may wait for a rank that
- *              is held at the gate. That rank gets GO for a moment, a launch or two at a time (a slip, `is_slip`). If
- *              collectives are so close together that a slip begins the next one, all ranks go on together for a moment, and
- *              are closed at once.
+ *              gets one of them before all are drained.
  *
- * So a gang gets equal time on all devices: as much as on the device where it gets least. No other tenant loses its turn.
- * There is no circular wait: a gang holds devices only from the moment, in one step, at which no other gang has any of them.
- * From then on it waits only for drains, which have deadlines. The gang that is further behind in virtual time comes before
- * another. If both are equally far behind, the lower number from gang_add() comes first, so the order is total.
+ * A slip: if the work on one device does not end, it may wait for a rank that is held at the gate. That rank gets GO for a
+ * moment, a launch or two at a time (`is_slip`). If collectives are so close together that a slip begins the next one, all
+ * ranks go on together for a moment, and are closed at once.
  *
- * A tenant is a gang while it is present (arbiter.h: active) on two or more leased devices.
+ * So a gang gets equal time on all devices: as much as on the device where it gets least. No other tenant loses its turn. There
+ * is no circular wait: a gang holds devices only from the moment, in one step, at which no other gang has any of them. From
+ * then on it waits only for drains, which have deadlines. Of two gangs, the one that is further behind in virtual time comes
+ * first, else the one with the lower number from gang_add().
  *
- * The caller owns the board. Not thread safe: one caller at a time. Times are of one monotonic clock, which all arbiters use.
+ * A tenant is a gang while it is present (arbiter.h: active) on two or more leased devices. The caller owns the board. Not
+ * thread safe. Times are of one monotonic clock, which all arbiters use.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GANG_MAX 256        /* limit of tenants that may become gangs */
-#define GANG_MAX_DEVICES 64 /* A device's number is below this. */
+#define GANG_MAX 256 /* tenants that may become gangs */
+#define GANG_MAX_DEVICES 64
 /* If work is in flight for this much longer than predicted, it may be waiting for another rank. */
 #define GANG_SLIP_NS UINT64_C(300000)
 /* Slips stop this long after the turn's predicted end. Then the turn ends at the drains' deadlines at the latest. */
@@ -70,13 +70,10 @@ enum gang_order {
 struct gang_command {
 	enum gang_order order;
 	uint64_t at_ns;
-	/* on some device, the gang's work goes on after its drain's deadline, and a rank of the gang waits at a gate */
+	/* on some device the gang's work outlives its drain's deadline, and a rank of the gang waits at a gate */
 	bool is_stuck;
 	bool is_slip; /* with GANG_GO: the library keeps no more work in flight than necessary */
-	/*
-	 * Shortest time for which a rank that holds a lease on another device has been idle: 0 if such a rank has work.
-	 * UINT64_MAX if there is no such rank.
-	 */
+	/* Shortest idle time of a rank that holds a lease on another device; 0 if it has work, UINT64_MAX if there is none. */
 	uint64_t idle_elsewhere_ns;
 };
 
@@ -85,14 +82,14 @@ struct gang_report {
 	/* the tenant is active on the device (arbiter.h), whose arbiter is in mode ARBITER_LEASES */
 	bool is_present;
 	bool wants;
-	uint64_t idle_ns; /* time since the tenant's latest demand */
+	uint64_t idle_ns; /* since the tenant's latest demand */
 	bool waits;       /* a thread is held at the gate */
 	bool is_due;      /* would get the lease now if it were no gang */
-	bool holds;       /* has the lease */
+	bool holds;
 	bool drains;      /* lost the lease; in-flight work is awaited */
 	/* its work is in flight for longer than predicted, by more than GANG_SLIP_NS */
 	bool is_late;
-	bool is_stuck;  /* its work goes on after its drain's deadline */
+	bool is_stuck;  /* its work outlives its drain's deadline */
 	bool may_yield; /* had the lease for a quantum, so may yield to another gang */
 	bool is_over;
 	/* has the lease, and is idle for so long that the turn ends if all other ranks are idle too */
@@ -100,8 +97,8 @@ struct gang_report {
 	bool is_vacant; /* no tenant has the lease, and none drains */
 	/* how far the gang's virtual time is behind other tenants'; grows while the gang waits */
 	double behind;
-	uint64_t free_in_ns; /* predicted time until the device can be free for the gang */
-	uint64_t drain_ns;   /* predicted time until the tenant's in-flight work is done */
+	uint64_t free_in_ns; /* predicted, until the device can be free for the gang */
+	uint64_t drain_ns;   /* predicted, until the tenant's in-flight work is done */
 	enum gang_order order;
 };
 
@@ -111,7 +108,7 @@ struct gang_board *gang_board_new(void); /* NULL if out of memory */
 /* NULL is allowed; returns NULL. */
 struct gang_board *gang_board_free(struct gang_board *board);
 
-/* Adds a tenant that may become a gang. Returns its number, -ENOSPC or -ENOMEM. */
+/* Returns the number of a tenant that may become a gang, -ENOSPC or -ENOMEM. */
 int gang_add(struct gang_board *board);
 /* gang_remove() and the functions below ignore unused numbers. */
 void gang_remove(struct gang_board *board, int gang);

@@ -8,7 +8,7 @@
 
 #define US 1000ULL
 #define MS 1000000ULL
-#define LIMIT_STEP_PCT 0.001 /* percent; a smaller change of a cap is ignored */
+#define LIMIT_STEP_PCT 0.001 /* a smaller change of a cap is ignored */
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -83,15 +83,12 @@ static struct tenant *find(struct arbiter *a, int tenant)
 
 static bool share_is_valid(struct arbiter_share share)
 {
-	/* a NaN fails these comparisons */
+	/* NaN fails these comparisons. */
 	return share.cores_pct >= 0 && share.limit_pct > 0 && share.limit_pct <= 100.0 &&
 	       share.cores_pct <= share.limit_pct;
 }
 
-/*
- * Call when the weights of guarantees were multiplied by `factor`. Corrects virtual times so that no tenant gains or loses
- * GPU time.
- */
+/* The weights of guarantees were multiplied by `factor`. Corrects virtual times so that no tenant gains or loses GPU time. */
 static void rescale(struct arbiter *a, double factor)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
@@ -102,7 +99,7 @@ static void rescale(struct arbiter *a, double factor)
 	}
 }
 
-/* Recomputes the values that depend on all tenants' shares. Call when a tenant was added or removed, or changed its share. */
+/* Call when a tenant was added or removed, or changed its share. */
 static void count_shares(struct arbiter *a)
 {
 	double scale = order_scale(a);
@@ -125,10 +122,7 @@ static void count_shares(struct arbiter *a)
 
 static void activate(struct arbiter *a, struct tenant *t)
 {
-	/*
-	 * Fill the tokens before `active` is set: the tenant was absent until now, so charge_fill_tokens() must apply the rule
-	 * for absent tenants.
-	 */
+	/* Fill the tokens before `active` is set, by the rule for absent tenants: the tenant was absent until now. */
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
 	t->active = true;
@@ -157,9 +151,7 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t)
 	t->reported_ns = 0;
 }
 
-/*
- * Limits the tokens to those for one lease. A tenant that is new, or was not capped before, must not begin with a full bucket.
- */
+/* A tenant that is new, or was not capped before, must not begin with more tokens than for one lease. */
 static void limit_tokens(struct arbiter *a, struct tenant *t)
 {
 	double most = charge_tokens_kept(a, t);
@@ -357,7 +349,7 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
-/* Sets whether the tenant may launch, in free run and in slices (ARBITER_SLICED). */
+/* In free run and in slices (ARBITER_SLICED). */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
 	/*
@@ -413,7 +405,6 @@ static void enter_slices(struct arbiter *a)
 	sliced_begin(a);
 }
 
-/* Lets all tenants run, except paused ones and those that sliced_is_held() holds. */
 static void decide_slices(struct arbiter *a)
 {
 	sliced_mark(a);
@@ -432,8 +423,8 @@ static void decide_slices(struct arbiter *a)
 }
 
 /*
- * Returns the only tenant with demand or work, which may keep running: if it has demand and tokens, enter_leases() makes it the
- * holder without a drain. NONE if there is no such tenant, or several.
+ * Returns the only tenant with demand or work; NONE if there is no such tenant, or several. If it has demand and tokens,
+ * enter_leases() makes it the holder without a drain.
  */
 static int find_only_present(const struct arbiter *a)
 {
@@ -511,7 +502,6 @@ static void note_sync_points(struct arbiter *a)
 	}
 }
 
-/* Returns the time until the next poll. */
 static uint64_t decide_by_lease(struct arbiter *a)
 {
 	uint64_t next_ns;

@@ -15,8 +15,8 @@
  *   quantum        the length of a lease
  *   charge         the GPU time that a tenant pays for; caps and virtual time count the charge
  *   virtual time   charge / weight: the tenant with the least comes next
- *   tokens         what is left of a capped tenant's time: a token bucket
- *   state          what the tenant may do (enum lease_state, abi/shm/region.h): STOP and CLOSING: launch nothing; GO: launch
+ *   tokens         the unused part of a capped tenant's time: a token bucket
+ *   state          permission of a tenant (enum lease_state, abi/shm/region.h): STOP and CLOSING: launch nothing; GO: launch
  *                  up to a limit of in-flight work; FREE: launch without turns; PACED: pay tokens for each launch
  *   drain          the time from CLOSING, with which a lease ends, until the holder's in-flight work has ended
  *   demand         in-flight work, or a launch that waits at the gate
@@ -29,17 +29,15 @@
  *
  *   lease      described below
  *   token      KubeShare's policy (token.c): one holder has a token of fixed length. Limits and guarantees apply to the use in
- *              a sliding window, which includes work that ran past the token's end. The policy predicts nothing and ends
- *              nothing early.
+ *              a sliding window, which includes work that ran past the token's end.
  *   feedback   Algorithm 2 of Lu et al. (paced.c, feedback.h): all tenants run at the same time (PACED). Each launch
  *              pays tokens. A control law grants tokens by the difference between the target share and the measured share.
  *
- * The policy of leases:
+ * The policy of leases (docs/internals/turns.md):
  *
  *   Free run    At most one tenant is active, and it has no cap: every uncapped tenant is FREE. An idle tenant is FREE too,
  *               so its first launch waits for no other tenant; the next step sees the launch and changes to leases. For the
- *               same reason an idle capped tenant with tokens is GO while the mode is IDLE or FREE. Only a tenant that owes
- *               much time is held (debts.c): it gets no lease while a tenant that owes less is active.
+ *               same reason an idle capped tenant with tokens is GO. Only a tenant that owes much time is held (debts.c).
  *   Leases      Several tenants are active, or the active one is capped: one tenant at a time has GO. Among the tenants with
  *               demand and tokens, the one whose quantum would end first in virtual time comes next. A lease ends when the
  *               quantum is over and another tenant would be chosen, when the tokens are used up, or when the holder has
@@ -48,49 +46,45 @@
  *               CLOSING is sent before the end, earlier by the predicted in-flight work. The next GO comes when the holder's
  *               work is done, or at the drain deadline; after the deadline the holder pays for the overlap as well.
  *   Slices      Several tenants are active, without gang or space group, and at least one program has short steps (steps.h)
- *               with CPU work between them: all run at once, and the hardware slices. The arbiter counts what each tenant is
- *               due by weight and what it had. A tenant that is ahead, or above its cap, is held (sliced.c). With caps, this
- *               applies beside tenants without short steps only if these have a lower priority.
- *   Quantum     The quantum is as short as the cost of a hand-over allows. The cost is the measured time from grant to grant
- *               that no tenant pays for. The quantum is that cost, divided by the part of device time that may go into
- *               hand-overs: switch_loss, plus a third of what the caps of the active tenants leave unused in sum, so that
+ *               with CPU work between them: all run at once, and the hardware slices. A tenant that is ahead of its weighted
+ *               share, or above its cap, is held (sliced.c). With caps, this applies beside tenants without short steps only
+ *               if these have a lower priority.
+ *   Quantum     The measured time from grant to grant that no tenant pays for, divided by the part of device time that may go
+ *               into hand-overs: switch_loss, plus a third of what the caps of the active tenants leave unused in sum. So
  *               capped shares hold over 100 ms too. A capped tenant gathers tokens for half a quantum, 10 ms at most. Beside
  *               a gang, turns are longer (turn_terms.h).
- *   Idleness    A holder loses the lease once it has been idle for as long as its past pauses make waiting worthwhile. This
- *               time is idle_min_ns at first. It doubles, up to idle_ns, each time the holder came back sooner than two
- *               hand-overs take, and shrinks each time it did not (patience.h).
+ *   Idleness    A holder that is idle loses the lease after its patience (patience.h): idle_min_ns at first, idle_ns at most.
  *   Steps       A turn that would end shortly after a sync point ends there, and a turn that would end within a step goes on
  *               to the step's end (steps.h). The program has no lead over the GPU at that moment, so none is lost.
  *               A tenant that returns from absence, or has a higher priority, does not wait for the end of a step.
  *   Charge      A tenant alone pays the time with in-flight work; under a cap also for short pauses after its steps. A
  *               contended tenant pays the wall time from the first work under the lease (start_grace_ns after GO at the
  *               latest) to the end of the drain, whether or not it reports busy. It pays 2 x depth_ns more if it shows no use
- *               of the lease, so a false "idle" gains next to nothing. In slices each tenant pays for its part of the time. The
- *               tenant's own busy_ns settles only what sampling cannot see: the charge is at most the wall time, and at least
- *               the sampled time less one poll and report_lag_ns. The time that the GPU needs to change tenants (switch_ns) is
- *               charged to no tenant.
+ *               of the lease, so a false "idle" gains next to nothing. In slices each tenant pays for its part of the time.
+ *               The tenant's own busy_ns settles only the error of sampling: the charge is at most the wall time, and at
+ *               least the sampled time less one poll and report_lag_ns. The time that the GPU needs to change tenants
+ *               (switch_ns) is charged to no tenant.
  *   Cap         A cap is a token bucket, filled at limit x time and emptied by the charge. The bucket may go into debt, which
  *               later time pays. It holds at most limit x window for a tenant that waits. It holds limit x idle_window for
  *               an idle tenant, or what its next lease needs, and a lease's worth for an absent tenant.
  *   Weight      The weight is the guarantee. Tenants without one share what the guarantees leave of 100, at least 1 each.
  *               Guarantees that sum to more than 100 are scaled down to 100 while this is so. Caps are not scaled.
- *   Priority    A tenant with demand that outranks the holder, and has budget, takes the lease at once: CLOSING is sent
- *               without regard to min_lease_ns. The budget is a token bucket, filled at the guarantee x urgent_margin,
- *               or less if all budgets would sum to more than the GPU. (Without a guarantee: at an equal part of what is left,
- *               at least 1 %, at most urgent_default_pct.) The bucket holds what urgent_window_ns fill in. Every charge empties
- *               it while others want the GPU, so no guarantee is touched for longer than a window. Such a lease ends for a
- *               higher priority, for an equal priority whose turn has come, by idleness, and when the budget is overdrawn by
- *               urgent_slice_ns. Then the tenant competes like every other. An interrupted tenant comes next, for the rest of
- *               its turn. Beyond this, priority decides ties only. A tenant does not run free while a tenant that has worked
- *               before outranks it: in free run, more is in flight than the other should have to wait for.
+ *   Priority    A tenant with demand that outranks the holder, and has budget, takes the lease at once, without regard to
+ *               min_lease_ns. The budget is a token bucket, filled at the guarantee x urgent_margin, or less if all budgets
+ *               would sum to more than the GPU. (Without a guarantee: at an equal part of what is left, at least 1 %, at most
+ *               urgent_default_pct.) The bucket holds what urgent_window_ns fill in. Every charge empties it while others want
+ *               the GPU, so no guarantee is touched for longer than a window. Such a lease ends for a higher priority, for an
+ *               equal priority whose turn has come, by idleness, and when the budget is overdrawn by urgent_slice_ns. An
+ *               interrupted tenant comes next, for the rest of its turn. Beyond this, priority decides ties only. A tenant does
+ *               not run free while a tenant that has worked before outranks it: in free run, more is in flight.
  *   Return      A tenant that wants the GPU again after idleness, or has tokens again, starts at the least virtual time of the
  *               tenants that compete, less at most one quantum of its own. Debt is kept, up to debt_max_ns. The debt of a
  *               removed tenant passes to the new tenants of its owner, until the share would have paid for it.
  *   Space       The tenants of one space group run at the same time and are one tenant to all of the above. The group has the
  *               sum of their guarantees, pays the wall time of its leases, and has no cap. Each member pays the SM time that
  *               it begins (predicted), and has its own cap on SM time. While several members are at work they are PACED:
- *               each launch pays its SM time from what is granted (space.h). A member that is alone in its group, and has no
- *               cap, has the group's state, GO or FREE, and pays the time with in-flight work.
+ *               each launch pays its SM time from tokens (space.h). A member that is alone in its group, and has no cap, has
+ *               the group's state, GO or FREE, and pays the time with in-flight work.
  *   Gang        A tenant with work on several devices gets its turns on all of them at the same time (device_gang.h).
  *   Polls       The arbiter says when to step again at the latest: rarely if tenants ring their doorbell
  *               (arbiter_observation), often if they do not. The time lost by a late poll is the tenant's own.
@@ -112,25 +106,25 @@ struct arbiter_config arbiter_default_config(void);
 
 struct arbiter;
 
-/* Returns a new arbiter with a copy of `config`, where times of zero are legal; NULL if out of memory. */
+/* Copies `config`, where times of zero are legal. NULL if out of memory. */
 struct arbiter *arbiter_new(const struct arbiter_config *config);
 struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; returns NULL */
 
 /* Returns an index, valid until the tenant's removal; -ENOSPC if no index is free; -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
 /*
- * Sets the owner of a new tenant; call it once, after arbiter_add(). If removed tenants of the same owner had more than their
- * share, the new tenant waits until its share has paid for the excess. Otherwise a program could get a new turn at once by
- * making its tenant anew. Owner 0 means no owner, as without this call.
+ * Sets the owner of a new tenant; call it once, after arbiter_add(). 0 means no owner. If removed tenants of the same owner had
+ * more than their share, the new tenant waits until its share has paid for the excess. Otherwise a program could get a new turn
+ * at once by making its tenant anew.
  */
 void arbiter_set_owner(struct arbiter *arbiter, int tenant, uint64_t owner);
 /* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */
 void arbiter_remove(struct arbiter *arbiter, int tenant);
-/* Changes a tenant's share; its account of GPU time goes on. Returns -EINVAL for a share out of range. */
+/* The tenant's account of GPU time goes on. Returns -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
 /*
- * Changes only the cap, from now on: tokens for the time until now are filled at the old cap. Weight and virtual time stay.
- * Returns -EINVAL for a limit out of range or below the guarantee.
+ * Changes only the cap, from now on: tokens for the time until now are filled at the old cap. Returns -EINVAL for a limit out
+ * of range or below the guarantee.
  */
 int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 /* A paused tenant gets no lease, however long it waits. */
@@ -148,8 +142,8 @@ int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group,
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
 /*
- * Decides what each tenant may do (arbiter_state()). now_ns must not be less than in the last step. Returns the latest
- * time for the next step; an earlier step is always allowed.
+ * Decides each tenant's arbiter_state(). now_ns must not be less than in the last step. Returns the latest time for the next
+ * step; an earlier step is always allowed.
  */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
@@ -157,15 +151,11 @@ enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
 struct arbiter_pace arbiter_pace(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
-/*
- * Returns the tokens granted under LEASE_PACED so far. The value may fall, if a member of a space group was granted too
- * much.
- */
+/* Tokens under LEASE_PACED so far. The value may fall, if a member of a space group was granted too much. */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
-/* Return the present quantum, and the measured cost of a hand-over. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
-/* Returns the report for gang_set_report() (device_gang.h). Call after a step. */
+/* For gang_set_report() (device_gang.h). Call after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /* Stores a command of gang_command(). Returns true if the order or its time changed: then call arbiter_step() soon. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_command command);
@@ -174,7 +164,7 @@ bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_command c
  * returns an index that no tenant has.
  */
 int arbiter_holder(const struct arbiter *arbiter);
-/* Returns true if the tenant or its space group has the lease. */
+/* True if the tenant or its space group has the lease. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
  * Returns how much work may be in flight under a lease: depth_ns, more beside a gang, or twice a step's length if the program
@@ -182,14 +172,14 @@ bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
  * tokens for long leases (cap_slice_most_ns). A member of a space group gets group_depth_ns().
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
-/* Returns the GPU time that a step of the tenant's program is charged on average (steps.h); 0 if unknown. */
+/* The GPU time that a step of the tenant's program is charged on average (steps.h); 0 if unknown. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /*
  * Returns which sync points the library should report (steps.h). Under leases: the next one, if it ends the lease. In slices:
  * each step's begin and end, if the program's steps are short.
  */
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
-/* Returns the reason for the end of the latest lease that has ended or is being closed. */
+/* The reason for the end of the latest lease that has ended or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* Returns how long the tenant may be idle before it loses its lease. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);

@@ -4,7 +4,7 @@
  *
  *   arbiter.c         the interface: tenants, observations, modes, the step
  *   queries.c         the interface: functions that change nothing
- *   lease_charge.c    what a tenant pays: tokens, virtual time, settlement with the tenant's own report
+ *   lease_charge.c    the charge: tokens, virtual time, settlement with the tenant's own report
  *   lease_order.c     the next tenant: weights, candidates, virtual time of a tenant that returns
  *   lease_priority.c  which tenant may push ahead of which, and for how long: budgets
  *   quantum.c         the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
@@ -32,44 +32,43 @@
 #define NONE (-1)
 
 /*
- * A tenant without demand or work for longer than this counts as having nothing to do. In a shorter pause, its thread may still
- * be on its way to the closed gate: a short lease gives the thread little lead over the GPU.
+ * A tenant without demand or work for longer than this has nothing to do. In a shorter pause, its thread may still be on its
+ * way to the closed gate: a short lease gives the thread little lead over the GPU.
  */
 #define ARBITER_PAUSE_NS 2000000
 
-/* ARBITER_POLICY_TOKEN: a tenant's GPU time in the sliding window, which is divided into TOKEN_PARTS equal parts. */
+/* A tenant's GPU time in the sliding window, which is divided into TOKEN_PARTS equal parts. */
 #define TOKEN_PARTS 100
 struct token_account {
 	double part_ns[TOKEN_PARTS];
-	double used_ns; /* sum of part_ns */
+	double used_ns;
 	/* index of the present part of the window, counted from the clock's start */
 	uint64_t part;
 	double counted_ns; /* the portion of charged_ns that part_ns already contains */
-	uint64_t since;    /* time at which the tenant was added */
+	uint64_t since;
 };
 
-/* ARBITER_POLICY_FEEDBACK: a tenant's tokens, and the price of GPU time in tokens (paced.c). */
+/* A tenant's tokens, and the price of GPU time in tokens (paced.c). */
 struct paced_account {
 	struct feedback_loop loop;
-	uint64_t granted;      /* tokens granted in all */
-	uint64_t grant;        /* tokens of the last grant, which is for the present period */
+	uint64_t granted;      /* in all */
+	uint64_t grant;        /* tokens for the present period */
 	uint64_t began_at;     /* begin of the present period */
-	uint64_t spent_before; /* tokens spent before the present period */
+	uint64_t spent_before; /* before the present period */
 	double charged_before;
 	/* tokens spent, and GPU time charged for them; both decay, and their ratio is the price of GPU time */
 	double paid_tokens, paid_for_ns;
 };
 
 /*
- * Space groups (lease_group.c). A group is an additional tenant; its members are not in arbiter.active, and their states follow
- * the group's.
+ * A group is an additional tenant; its members are not in arbiter.active, and their states follow the group's (lease_group.c).
  */
 struct group_part {
 	uint32_t group; /* the caller's number for the group; 0: none */
 	/* index of the tenant that is this member's group; NONE: the tenant is no member */
 	int of;
 	bool is_group; /* this tenant is a group: it has members and no processes */
-	/* the next fields are for members only: */
+	/* for members only: */
 	bool is_present; /* had work or demand within free_after_ns, and is not paused */
 	uint64_t last_present_at;
 	bool was_running; /* had work at the last arbiter_step() */
@@ -79,7 +78,7 @@ struct group_part {
 	double wall_ns;
 	/* percent: its guarantee, or its part of the GPU time that no guarantee covers */
 	double weight;
-	uint64_t granted; /* tokens granted in all; a token is 1 ns of reported work */
+	uint64_t granted; /* in all; a token is 1 ns of reported work */
 	uint64_t held_ns; /* time for which its pace (space.h) held it at the gate */
 	struct mps_client member;
 };
@@ -93,7 +92,7 @@ struct step_pace {
 
 struct step_account {
 	double ran_ns;            /* time with work on the GPU since the last sync point */
-	double charged_before_ns; /* charged_ns at the last sync point */
+	double charged_before_ns; /* at the last sync point */
 	struct step_pace share, cap;
 };
 
@@ -107,58 +106,56 @@ struct tenant {
 
 	/* set by the caller: */
 	struct arbiter_observation seen;
-	/* `seen` holds an earlier observation, with which the counters of the next observation can be compared */
+	/* `seen` holds an earlier observation, with which the next observation's counters can be compared */
 	bool counters_known;
 	bool seen_since_close; /* was observed after its processes could read CLOSING */
-	bool launched;         /* launched work since the last arbiter_step() */
-	double reported_ns; /* busy time that the tenant reported since the last arbiter_step() */
+	bool launched;         /* since the last arbiter_step() */
+	double reported_ns;    /* busy time reported since the last arbiter_step() */
 
 	/* derived from `seen` at each arbiter_step() (lease_order.c): */
-	bool demand;         /* wants a lease */
+	bool demand;
 	bool running;        /* has or may have work on the GPU */
 	bool arrived;        /* has demand or work now, but had none at the last arbiter_step() */
 	bool began;          /* has work now, but had none at the last arbiter_step() */
 	bool ran;            /* has work now, or its doorbell just reported the end of its work */
 	bool candidate;      /* competes for the lease: has demand and tokens */
-	uint64_t present_at; /* time of the latest demand or work */
-	uint64_t worked_at;  /* time of the latest work or launch */
+	uint64_t present_at; /* latest demand or work */
+	uint64_t worked_at;  /* latest work or launch */
 
 	/* place in arbiter.active, the list of active tenants (arbiter.h): */
 	bool active;
 	int active_index;
 	uint64_t active_since;
 
-	/* while and after its work drains: */
-	bool draining;    /* the arbiter awaits the end of its work, until drain_deadline */
+	bool draining;    /* the end of its work is awaited, until drain_deadline */
 	bool overrunning; /* missed its drain deadline, and was seen with work ever since */
 	uint64_t drain_deadline;
 	uint64_t closing_ns; /* predicted length of its in-flight work at CLOSING */
 	uint64_t held_at;    /* time of the latest change to CLOSING or STOP */
 
-	/* account of GPU time: */
-	double vtime;     /* virtual time: ns of charge per percent of weight */
+	double vtime;     /* ns of charge per percent of weight */
 	double credit_ns; /* ARBITER_SLICED: GPU time still due; negative: had more than its due */
 	struct step_account step;
 	bool comes_first; /* ARBITER_SLICED: lower priorities are held for this tenant */
-	/* if the tenant began work while others ran: estimated time at which the hardware begins to serve the tenant */
+	/* if it began work while others ran: estimated time at which the hardware begins to serve it */
 	uint64_t served_from;
 	/* charged_ns when served_from was last set; served_from is set again only after a further time slice was charged */
 	double charged_at_wait_ns;
 	bool is_over_cap; /* held because it used more than its cap */
 	bool is_ahead;    /* held because it had more than its share */
 	double tokens_ns;
-	uint64_t filled_at; /* time of the latest charge_fill_tokens() */
+	uint64_t filled_at;
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
 	/* budget for pushing ahead of lower priorities (lease_priority.c): */
 	double budget_ns;
-	uint64_t budget_at; /* time of the latest filling */
+	uint64_t budget_at;
 	/* budget or tokens were overdrawn: may not push ahead until both hold urgent_slice_ns */
 	bool budget_spent;
 	bool urgent; /* has budget and tokens, and outranks a tenant that wants the GPU */
 
-	struct patience patience; /* how long its lease is kept while it is idle */
+	struct patience patience; /* for how long its lease is kept while it is idle */
 	struct steps steps;
 	/* mean over its leases: busy time before its program was first ahead of the GPU, less RAMP_SEEN_NS (quantum.c) */
 	double ramp_ns;
@@ -167,8 +164,8 @@ struct tenant {
 	/* means over its leases: how often its program waited, and the charge */
 	double lease_waits, lease_ns;
 	/*
-	 * While alone under a cap, it gets long slices: leases of cap_slice_most_ns. In shorter leases, its thread seldom gets
-	 * ahead of the GPU.
+	 * While alone under a cap, it gets leases of cap_slice_most_ns (long slices), because in shorter leases its thread
+	 * seldom gets ahead of the GPU.
 	 */
 	bool has_long_slices;
 	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
@@ -176,7 +173,7 @@ struct tenant {
 	/* time without work since its latest sync point, while no thread waited at the gate */
 	double idle_ns;
 	bool ended_step;     /* its last turn ended with a step of its program */
-	uint64_t step_turns; /* number of turns that ended with a step */
+	uint64_t step_turns; /* turns that ended with a step */
 
 	/* the part of the charge that charge_settle() may still correct: */
 	double sampled_ns; /* GPU time charged by sampling */
@@ -193,14 +190,13 @@ struct tenant {
 
 	struct group_part part;
 
-	/* state of other policies: */
 	struct token_account token;
 	struct paced_account paced;
 };
 
 /*
- * The debt of an owner's removed tenants. It is stored as two times, at which a new tenant's share and cap will have paid for
- * it: turn_until for turns beyond the tenants' share, cap_until for use beyond their caps.
+ * The debt of an owner's removed tenants, as two times at which a new tenant's share and cap will have paid for it: turn_until
+ * for turns beyond the tenants' share, cap_until for use beyond their caps.
  */
 struct debt {
 	uint64_t owner;
@@ -216,14 +212,14 @@ struct arbiter {
 	struct debt debt[DEBTS_MAX];
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
-	int active_unpromised; /* active tenants without a guarantee */
+	int active_unpromised; /* without a guarantee */
 	int polled_count;      /* tenants that ring no doorbell, so must be polled */
-	double promised_pct;   /* sum of all guarantees */
+	double promised_pct;
 	bool priorities_differ;
 	int gang_count;   /* tenants with a gang order other than GANG_NONE */
-	int member_count; /* members of space groups */
+	int member_count;
 	int wanting;      /* tenants with demand or work at the last charge_step(); 0 in free run */
-	/* lengths and depth of turns now: the usual values, or larger values beside a gang */
+	/* usual lengths and depth of turns, or larger values beside a gang */
 	struct turn_terms terms;
 	uint64_t quantum_ns;
 	double handover_ns;
@@ -236,28 +232,28 @@ struct arbiter {
 	bool shares_changed;
 	double vclock; /* least virtual time of the tenants that compete; never falls */
 
-	/* state of the lease: */
 	int holder;
-	int last_holder; /* the tenant that had the latest lease; NONE: unknown */
+	int last_holder; /* NONE: unknown */
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end;
 	bool was_wanted; /* at the last decision, another tenant wanted the lease */
 	/*
-	 * the holder's charge has begun: its first work was seen or, while other tenants want the GPU, start_grace_ns is over
+	 * the holder's first work was seen or, while other tenants want the GPU, start_grace_ns is over: its charge has begun
 	 */
 	bool started;
-	bool worked; /* work was seen under this lease */
+	bool worked; /* under this lease */
 	/* granted to a tenant in need (order_in_need()), so the lease lasts min_lease_ns even without tokens */
 	bool out_of_turn;
 	uint64_t in_need_at; /* when a lease was last granted to a tenant in need */
 	uint64_t granted_at;
-	double charged_before;  /* the holder's charged_ns at granted_at */
-	uint64_t ramp_before;   /* the holder's seen.ramp_ns at granted_at */
-	uint64_t behind_before; /* the holder's seen.behind_ns at granted_at */
-	uint64_t waits_before;  /* the holder's seen.waits at granted_at */
-	uint64_t busy_before;   /* the holder's seen.busy_ns at granted_at */
-	uint64_t start_ns;      /* time from granted_at to the first work */
-	uint64_t ran_ns;        /* time since `started`, or since the turn was last renewed */
+	/* of the holder at granted_at: */
+	double charged_before;
+	uint64_t ramp_before;
+	uint64_t behind_before;
+	uint64_t waits_before;
+	uint64_t busy_before;
+	uint64_t start_ns; /* from granted_at to the first work */
+	uint64_t ran_ns;   /* since `started`, or since the turn was last renewed */
 	double vtime_at_start;
 	bool wants_sync_point;  /* the holder's next sync point ends its turn */
 	bool wanted_sync_point; /* wants_sync_point before the present decision */
@@ -280,7 +276,6 @@ static inline bool permits_launch(enum lease_state state)
 	return state == LEASE_GO || state == LEASE_FREE;
 }
 
-/* Returns true if polling is needed: some tenant rings no doorbell, or has a gang order other than GANG_NONE. */
 static inline bool arbiter_must_poll(const struct arbiter *a)
 {
 	return a->polled_count || a->gang_count;
@@ -302,15 +297,13 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 
 /* lease_charge.c */
 
-/* Adds the tokens that the bucket gained up to a->clock. */
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
-/* Returns the size of the token bucket: limit x window. */
 double charge_bucket_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the tokens that a capped tenant needs to get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns true for a program that launches without waiting for its work, like a training that never reads its loss. Such a
- * program should get few long pauses instead of many short ones, because each pause costs its thread the lead over the GPU.
+ * True for a program that launches without waiting for its work, like a training that never reads its loss. It should get few
+ * long pauses instead of many short ones, because each pause costs its thread the lead over the GPU.
  */
 bool charge_streams(const struct arbiter *a, const struct tenant *t);
 /*
@@ -318,30 +311,27 @@ bool charge_streams(const struct arbiter *a, const struct tenant *t);
  * (has_long_slices) can then begin about as far above zero tokens as it ends below zero.
  */
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
-/*
- * Returns the GPU time of a long slice (has_long_slices): cap_slice_most_ns, but no more than the token bucket holds;
- * cap_slice_ns at least.
- */
+/* GPU time of a long slice (has_long_slices): cap_slice_most_ns, at most the token bucket, at least cap_slice_ns. */
 double charge_long_slice_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the GPU time that a capped tenant saves up in each pause while it is alone. */
+/* The GPU time that a capped tenant saves up in each pause while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns the most tokens that a new or absent tenant may hold: as many as it can need for a lease while other tenants are
- * active, but at most a full bucket.
+ * The most tokens that a new or absent tenant may hold: as many as it can need for a lease while other tenants are active, but
+ * at most a full bucket.
  */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for dt_ns, by the rules of the mode. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
 /*
- * Corrects the charge since charge_begin() by the busy time that the tenant reported. last_dt_ns: time between the last
- * two calls of arbiter_step().
+ * Corrects the charge since charge_begin() by the busy time that the tenant reported. last_dt_ns: time between the last two
+ * calls of arbiter_step().
  */
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
 /* If the holder showed no use of its lease, charges it for work that may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
 /*
- * Call when the tenant has reached `steps` sync points since the last call. If the tenant is alone under a cap and pauses
- * shortly after each step, charges it for these pauses.
+ * Call when the tenant has reached `steps` sync points since the last call. A tenant alone under a cap is charged for short
+ * pauses after its steps.
  */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps);
 /* Starts a new account for charge_settle(). */
@@ -351,21 +341,21 @@ void charge_begin(struct tenant *t);
 
 /* Keeps the debt of a tenant that is about to be removed. */
 void debts_note(struct arbiter *a, struct tenant *t);
-/* Returns true for a tenant that inherited so much debt that it gets the GPU only while no tenant that owes less is active. */
+/* True for a tenant that inherited so much debt that it gets the GPU only while no tenant that owes less is active. */
 bool debts_must_wait(const struct arbiter *a, const struct tenant *t);
-/* Charges a new tenant with what removed tenants of its owner still owe. */
+/* Charges a new tenant with the remaining debt of removed tenants of its owner. */
 void debts_take_over(struct arbiter *a, struct tenant *t);
 
 /* lease_order.c */
 
 double order_weight(const struct arbiter *a, const struct tenant *t);
-/* Returns the factor on guarantees: 1, or less if they sum to more than 100 %. */
+/* The factor on guarantees: 1, or less if they sum to more than 100 %. */
 double order_scale(const struct arbiter *a);
-/* Sets the fields of struct tenant that are derived from `seen`, such as `demand` and `running`, except `candidate`. */
+/* Sets the fields of struct tenant that are derived from `seen`, except `candidate`. */
 void order_read_demand(struct arbiter *a);
 /* Sets `candidate`, limits how far a returning tenant's virtual time may lag, and advances the virtual clock. */
 void order_mark_candidates(struct arbiter *a);
-/* Returns true if the tenant may be stuck without a lease, and no tenant in need had one for need_ns (arbiter.h: Need). */
+/* True if the tenant may be stuck without a lease, and no tenant in need had one for need_ns (arbiter.h: Need). */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
  * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. If starts
@@ -373,24 +363,19 @@ bool order_in_need(const struct arbiter *a, const struct tenant *t);
  * virtual time.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
-/*
- * Returns the next candidate other than `except`, or NONE: a tenant in need, or the one whose turn would end first in
- * virtual time.
- */
+/* Returns the next candidate other than `except`, or NONE: a tenant in need, or the first by order_turn_end(). */
 int order_best(const struct arbiter *a, int except);
-/* Returns true if `t` comes before `other`. Ties go to the higher priority, then to the tenant that has waited longer. */
+/* Ties go to the higher priority, then to the tenant that has waited longer. */
 bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 
 /* lease_priority.c */
 
-/* Sets a new tenant's first budget. */
 void priority_begin(struct arbiter *a, struct tenant *t);
-/* Adds what the budget gained up to a->clock. */
 void priority_fill(struct arbiter *a, struct tenant *t);
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns);
 /* Sets priorities_differ. Call when a tenant was added, removed, or changed priority. */
 void priority_count(struct arbiter *a);
-/* Returns true if a tenant of a higher priority, not paused, has ever launched work: it may want the GPU at any moment. */
+/* True if a tenant of a higher priority, not paused, has ever launched work: it may want the GPU at any moment. */
 bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
 /* Sets `urgent`; `demand` must be up to date. */
 void priority_mark(struct arbiter *a);
@@ -399,29 +384,29 @@ int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* sliced.c */
 
-/* Returns true if all active tenants should run at once, sliced by the hardware. */
+/* True if all active tenants should run at once, sliced by the hardware. */
 bool sliced_is_due(const struct arbiter *a);
 /* Resets all credits, holds and step accounts. Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
 /*
- * Notes steps that ended, and tenants that wait for a time slice because they began work while other tenants ran. Call at
- * each arbiter_step() under ARBITER_SLICED.
+ * Notes steps that ended, and tenants that wait for a time slice because they began work while other tenants ran. Call at each
+ * arbiter_step() under ARBITER_SLICED.
  */
 void sliced_note_begins(struct arbiter *a);
-/* Returns the fraction of GPU time that the tenant gets now. Processes that the hardware serves get equal parts. */
+/* The fraction of GPU time that the tenant gets now. Processes that the hardware serves get equal parts. */
 double sliced_served_part(const struct arbiter *a, const struct tenant *t);
 /* Adds the tenant's due part of dt_ns to its credit, and subtracts had_ns, the GPU time that it had. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns);
 /* Sets is_ahead, is_over_cap and comes_first. */
 void sliced_mark(struct arbiter *a);
-/* Returns true if the doorbell must report the tenant's sync points, so that its use is known to the microsecond. */
+/* True if the doorbell must report the tenant's sync points, so that its use is known to the microsecond. */
 bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns true if the tenant must wait: it is ahead of its share, above its cap, or a higher priority comes first. Of the
- * tenants that want the GPU, at least one is not held, unless caps hold all.
+ * True if the tenant must wait: it is ahead of its share, above its cap, or a higher priority comes first. Of the tenants that
+ * want the GPU, at least one is not held, unless caps hold all.
  */
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
-/* Returns true if only little work may be in flight, because a higher priority may begin work at any time. */
+/* True if only little work may be in flight, because a higher priority may begin work at any time. */
 bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t);
 uint64_t sliced_next_poll_ns(const struct arbiter *a);
 
@@ -448,55 +433,46 @@ void lease_hold(struct arbiter *a, struct tenant *t);
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
 /* Ends, renews or reopens the holder's lease. If there is no holder, grants a lease. */
 void lease_decide(struct arbiter *a);
-/*
- * Returns the time until the next poll for the lease: poll_free_ns at most, or poll_rung_ns if all tenants ring their
- * doorbells.
- */
+/* For the lease: poll_free_ns at most, or poll_rung_ns if all tenants ring their doorbells. */
 uint64_t lease_next_poll_ns(const struct arbiter *a);
-/*
- * Returns the time until the next poll for drains: poll_drain_ns to poll_lease_ns, or at most poll_rung_ns if the tenants ring
- * their doorbells.
- */
+/* For drains: poll_drain_ns to poll_lease_ns, or at most poll_rung_ns if the tenants ring their doorbells. */
 uint64_t lease_drain_poll_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
-/* Returns true if the holder has been idle for longer than its patience, so should lose the lease. */
+/* True if the holder has been idle for longer than its patience, so should lose the lease. */
 bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 
 /* turn_end.c */
 
-/*
- * Returns true if the holder should yield to `other`. Otherwise renews a turn whose time is over. Call only for a holder that
- * has tokens and is not outranked.
- */
+/* If false, renews a turn whose time is over. The holder must have tokens and not be outranked. */
 bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
-/* Returns true if the lease ends now because the tokens are used up. A program with steps may first end its step. */
+/* True if the lease ends now because the tokens are used up. A program with steps may first end its step. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);
-/* Returns true if the tokens will be gone once the in-flight work is done. */
+/* True if the tokens will be gone once the in-flight work is done. */
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended);
-/* Returns true if `other` may take the lease in the middle of a step. */
+/* True if `other` may take the lease in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 /*
- * Returns the time left in the turn after the in-flight work, while `other` waits; negative if the turn is over. If `other`
- * may cut the turn short (comes_first()), and turns end with steps: the time until min_lease_ns is over.
+ * Returns the time left in the turn after the in-flight work, while `other` waits; negative if the turn is over. If `other` may
+ * cut the turn short (comes_first()), and turns end with steps: the time until min_lease_ns is over.
  */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
 /*
- * Returns the length of the longest step with which a turn may end: step_most_ns. For a capped tenant that is alone: the size
- * of its token bucket, if that is more.
+ * The longest step with which a turn may end: step_most_ns or, for a capped tenant that is alone, the size of its token bucket
+ * if that is more.
  */
 double turn_step_most_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the length of a step; 0 if unknown, or if turns do not end with steps. */
+/* The length of a step; 0 if unknown, or if turns do not end with steps. */
 double turn_step_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the predicted length of the in-flight work, at most the allowed depth if `contended`. */
+/* The predicted length of the in-flight work, at most the allowed depth if `contended`. */
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended);
 /* Returns how long a holder may be without work before it counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 
 /* gang_rank.c: callers skip most of these functions while gang_count is 0 */
 
-/* Returns true if the gang's order keeps the tenant from a lease of its own. */
+/* True if the gang's order keeps the tenant from a lease of its own. */
 bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t);
-/* Returns true if the device is kept free for a gang, or a gang should have the lease but does not. */
+/* True if the device is kept free for a gang, or a gang should have the lease but does not. */
 bool gang_rank_is_awaited(const struct arbiter *a);
 /* Closes the holder's lease if a gang's order says so. Returns true if nothing else is left to decide about the holder. */
 bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder);
@@ -516,16 +492,15 @@ bool gang_rank_end_turn(struct tenant *t);
 bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*
  * Limits how far the virtual time of a gang that waits for another device falls behind. New tenants start at the least virtual
- * time. Without the limit, that could be the gang's time. Then new tenants would come before all tenants that worked while the
- * gang waited.
+ * time. If that were the gang's, they would come before all tenants that worked while the gang waited.
  */
 void gang_rank_bound_lag(struct arbiter *a);
-/* Returns the time until the next poll; next_ns is that time without gangs. */
+/* next_ns is the time until the next poll without gangs. */
 uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns);
 
 /* lease_group.c: while member_count is 0, only is_lessee() and group_of() are called */
 
-/* Returns true if the tenant gets leases itself: any tenant but a group's member. */
+/* True if the tenant gets leases itself: any tenant but a group's member. */
 static inline bool is_lessee(const struct tenant *t)
 {
 	return t->used && t->part.of == NONE;
@@ -539,7 +514,7 @@ static inline int group_of(const struct arbiter *a, int tenant)
 
 /* Sets the group's share. Call when a member joined, left, or changed share or priority. */
 void group_count(struct arbiter *a, int group);
-/* Takes a member out of its group. The group is removed with its last member. */
+/* The group is removed with its last member. */
 void group_leave(struct arbiter *a, struct tenant *t);
 /* Computes each group's observation from its members', and charges the members for dt_ns. */
 void group_observe(struct arbiter *a, uint64_t dt_ns);
@@ -548,10 +523,7 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t);
 /* Derives members' states from their groups'. Returns the time until the next poll, at most next_ns. */
 uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns);
 
-/*
- * token.c, paced.c: token_add() and paced_add() are for a new tenant. token_decide() and paced_decide() are the policy's part
- * of a step, and return the time until the next poll.
- */
+/* token.c, paced.c: for a new tenant, and at each arbiter_step(). The latter return the time until the next poll. */
 
 void token_add(struct arbiter *a, struct tenant *t);
 uint64_t token_decide(struct arbiter *a);

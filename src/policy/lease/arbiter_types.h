@@ -1,7 +1,4 @@
-/*
- * The arbiter's settings, and its input and output per tenant, as plain data. arbiter.h explains the terms, and the states GO,
- * CLOSING and so on.
- */
+/* The arbiter's settings, and its input and output per tenant. arbiter.h explains the terms and states. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +16,7 @@ enum arbiter_policy {
 	ARBITER_POLICY_TOKEN,
 };
 
-/* For ARBITER_POLICY_FEEDBACK: the source of a tenant's utilization. */
+/* ARBITER_POLICY_FEEDBACK: the source of a tenant's utilization. */
 enum arbiter_sensor {
 	ARBITER_SENSOR_BUSY, /* from the charge: samples of busy flags, settled by busy_ns */
 	/* from arbiter_observation.utilization if known, else from the charge */
@@ -48,20 +45,17 @@ struct arbiter_config {
 	uint64_t cap_slice_most_ns;
 	/* time for which a waiting tenant may save up tokens: the bucket's size is this x its limit */
 	uint64_t window_ns;
-	/*
-	 * like window_ns, for a tenant that has been idle for less than free_after_ns; this tenant may save more if a lease
-	 * needs more
-	 */
+	/* like window_ns, for a tenant that has been idle for less than free_after_ns; more if a lease needs more */
 	uint64_t idle_window_ns;
-	uint64_t idle_min_ns; /* shortest idle time after which a holder loses the lease */
-	uint64_t idle_ns;     /* longest idle time after which a holder loses the lease */
+	uint64_t idle_min_ns; /* bounds of the idle time after which a holder loses the lease */
+	uint64_t idle_ns;
 	/* the only active tenant runs free once the other tenants were idle for this long */
 	uint64_t free_after_ns;
 	uint64_t start_grace_ns; /* longest uncharged time from GO to the first work */
 	/* a holder whose thread is held at the gate, but which launches nothing, counts as idle after this time */
 	uint64_t start_limit_ns;
-	uint64_t drain_min_ns; /* shortest time from CLOSING to a drain's deadline */
-	/* longest time from CLOSING to a drain's deadline, which usually is 4 x the predicted in-flight work */
+	/* bounds of the time from CLOSING to a drain's deadline, which usually is 4 x the predicted in-flight work */
+	uint64_t drain_min_ns;
 	uint64_t drain_max_ns;
 	uint64_t switch_ns; /* the GPU's part of a hand-over, which no tenant is charged for */
 	/* longest time that a busy flag may stay set after its work ended; bounds the charge's correction */
@@ -70,8 +64,8 @@ struct arbiter_config {
 	/* time for which a tenant may save up budget: the budget's size is this x its rate */
 	uint64_t urgent_window_ns;
 	/*
-	 * the most by which a budget (arbiter.h: Priority) and the tokens may be overdrawn; also what both must hold before the
-	 * tenant may push ahead again
+	 * the most by which a budget (arbiter.h: Priority) and the tokens may be overdrawn; also the amount that both must hold
+	 * before the tenant may push ahead again
 	 */
 	uint64_t urgent_slice_ns;
 	/* a budget's rate is the guarantee times this, if other guarantees leave that much */
@@ -86,15 +80,12 @@ struct arbiter_config {
 	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 	/*
-	 * Longest time until the next arbiter_step() if all tenants ring their doorbells (arbiter_observation.has_doorbell),
-	 * while draining and under leases. In free run the time is then poll_idle_ns; while idle, max_step_ns. Such a step
-	 * finds work that rang no doorbell.
+	 * Longest time to the next step if all tenants ring their doorbells, while draining and under leases. In free run the
+	 * time is then poll_idle_ns; while idle, max_step_ns. Such a step finds work that rang no doorbell.
 	 */
 	uint64_t poll_rung_ns;
-	/* ARBITER_POLICY_TOKEN */
-	uint64_t token_quota_ns;  /* length of a token */
-	uint64_t token_window_ns; /* time over which use is counted */
-	/* ARBITER_POLICY_FEEDBACK */
+	uint64_t token_quota_ns;  /* ARBITER_POLICY_TOKEN: length of a token */
+	uint64_t token_window_ns; /* ARBITER_POLICY_TOKEN: time over which use is counted */
 	struct feedback_config feedback;
 	enum arbiter_sensor feedback_sensor;
 };
@@ -115,7 +106,7 @@ struct arbiter_observation {
 	bool waiting;   /* a thread is held at the gate */
 	bool launching; /* a thread is between the gate and the driver */
 	bool busy;
-	unsigned working; /* number of processes with `busy` or `launching` */
+	unsigned working; /* processes with `busy` or `launching` */
 	bool stopped;     /* every process is stopped or frozen, so cannot use a lease */
 	/*
 	 * The tenant's doorbells make the caller step at once when its work or demand begins, its work ends after CLOSING, or
@@ -124,15 +115,15 @@ struct arbiter_observation {
 	bool has_doorbell;
 	/* time without work, if a doorbell reported the end of work */
 	uint64_t idle_ns;
-	uint64_t inflight_ns; /* predicted length of the work in flight */
+	uint64_t inflight_ns; /* predicted */
 	uint64_t busy_ns;     /* time with work in flight, as the tenant counts (monotonic) */
-	uint64_t launches;    /* number of work items so far (monotonic) */
+	uint64_t launches;    /* work items so far (monotonic) */
 	/*
 	 * Portion of busy_ns from each lease's start until the program was ahead of the GPU. A program is ahead while 1 ms of
 	 * work, or half of the depth, is in flight.
 	 */
 	uint64_t ramp_ns;
-	/* Portion of busy_ns in which the program was not ahead of the GPU, as defined at ramp_ns (monotonic). */
+	/* Portion of busy_ns in which the program was not ahead of the GPU (monotonic). */
 	uint64_t behind_ns;
 	/* tokens paid under LEASE_PACED (monotonic); in a space group, a token is 1 ns of predicted work */
 	uint64_t spent;
@@ -143,7 +134,7 @@ struct arbiter_observation {
 	 */
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
-	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */
+	uint64_t gap_ns;      /* from each sync point to the next launch (monotonic) */
 	/* how often the program waited for work: at sync points, or for events while more work was in flight (monotonic) */
 	uint64_t waits;
 	bool has_utilization;
@@ -153,19 +144,19 @@ struct arbiter_observation {
 
 enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED, ARBITER_SLICED };
 
-/* A tenant's account. Durations are in ns and counts are totals, both since the tenant was added. */
+/* Durations are in ns and counts are totals, both since the tenant was added. */
 struct arbiter_account {
-	uint64_t charged_ns; /* GPU time charged; never falls */
+	uint64_t charged_ns; /* never falls */
 	/* portion of charged_ns for work that ran without a lease, or past its drain's deadline */
 	uint64_t overrun_ns;
 	uint64_t waited_ns; /* time for which a thread was held at the gate for want of a lease */
 	uint64_t leases;
 	uint64_t step_turns; /* leases that ended with a step of the program (steps.h) */
 	uint64_t expired;    /* drains that passed their deadline */
-	int64_t tokens_ns;   /* tokens of the cap; negative: debt */
-	/* weight in force: the guarantee, scaled down while all guarantees sum to more than 100 % */
+	int64_t tokens_ns;   /* of the cap; negative: debt */
+	/* the guarantee, scaled down while all guarantees sum to more than 100 % */
 	double weight;
-	int64_t budget_ns; /* budget for pushing ahead of lower priorities; negative: overdrawn */
+	int64_t budget_ns; /* for pushing ahead of lower priorities; negative: overdrawn */
 	enum lease_state state;
 	bool active;
 	/* CLOSING was sent and work is still in flight; another tenant may have the lease by now */
@@ -185,13 +176,13 @@ struct arbiter_pace {
 	uint64_t held_ns;          /* time for which it was held at the gate */
 };
 
-/* Why a lease ended, for display only. */
+/* For display only. */
 enum arbiter_end {
 	ARBITER_END_UNKNOWN,
 	ARBITER_END_IDLE,     /* the holder was idle for too long, or exited */
-	ARBITER_END_TURN,     /* another tenant's turn came */
-	ARBITER_END_PRIORITY, /* a higher priority pushed ahead */
-	ARBITER_END_CAP,      /* the holder's tokens were used up */
+	ARBITER_END_TURN,
+	ARBITER_END_PRIORITY,
+	ARBITER_END_CAP,
 	ARBITER_END_PAUSED,
 	ARBITER_END_STOPPED, /* none of the holder's processes could run */
 	ARBITER_END_GANG,    /* a turn on several GPUs began or ended */

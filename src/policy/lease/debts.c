@@ -2,7 +2,7 @@
 
 #include "policy/lease/arbiter_inside.h"
 
-/* In ns of GPU time: a tenant that inherited more debt than this waits even while the other tenants pause. */
+/* A tenant that inherited more debt than this, in ns of GPU time, waits even while the other tenants pause. */
 #define WAITS_NS 250000000
 
 static double ahead_ns(const struct arbiter *a, const struct tenant *t)
@@ -16,7 +16,7 @@ bool debts_must_wait(const struct arbiter *a, const struct tenant *t)
 	       ahead_ns(a, t) > WAITS_NS;
 }
 
-/* Returns how long, in ns, a share of rate_pct percent takes to pay for debt_ns of GPU time. Limits the debt to debt_max_ns. */
+/* How long a share of rate_pct percent takes to pay for the debt, which is limited to debt_max_ns. */
 static uint64_t time_to_pay(const struct arbiter *a, double debt_ns, double rate_pct)
 {
 	return (uint64_t)(fmin(debt_ns, (double)a->config.debt_max_ns) * 100 / rate_pct);

@@ -15,10 +15,7 @@ bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t)
 	return t->gang.order != GANG_NONE && t->gang.order != GANG_GO && !order_in_need(a, t);
 }
 
-/*
- * Returns a gang for which the device is kept free (GANG_GATHER), or whose turn is ending on all its devices (GANG_CLOSE); or
- * NONE.
- */
+/* Returns a gang for which the device is kept free, or whose turn is ending on all its devices; or NONE. */
 static int find_reserving(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -46,7 +43,6 @@ static int find_entitled(const struct arbiter *a)
 	return NONE;
 }
 
-/* Returns true if the holder must be closed now, so that its work ends by at_ns. */
 static bool is_time_to_close(const struct arbiter *a, const struct tenant *holder, uint64_t at_ns)
 {
 	uint64_t ahead_ns = min_u64(holder->seen.inflight_ns, GANG_GATHER_MAX_NS);
@@ -82,10 +78,7 @@ bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder)
 	return true;
 }
 
-/*
- * Returns true if the device is kept free for a gang, and there is time for another tenant's lease before the gang's other
- * devices are free.
- */
+/* There is time for another tenant's lease before the gang's other devices are free. */
 static bool has_time_for_others(const struct arbiter *a, const struct gang_command *command)
 {
 	return command->order == GANG_GATHER && command->at_ns > a->last_now_ns + SHORT_LEASE_NS;
@@ -192,11 +185,9 @@ uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns)
 	return min_u64(next_ns, left);
 }
 
-/* ---- reports on a tenant ---- */
-
 /*
- * Returns true if another candidate comes before tenant `index`. The holder does not count, nor do ranks that wait for their
- * gang's turn (gang_rank_is_held()).
+ * True if another candidate comes before tenant `index`. The holder does not count, nor do ranks that wait for their gang's
+ * turn (gang_rank_is_held()).
  */
 static bool comes_later(const struct arbiter *a, int index)
 {
@@ -214,10 +205,7 @@ static bool comes_later(const struct arbiter *a, int index)
 	return false;
 }
 
-/*
- * Returns true if, by the rules of lease.c, the tenant would take the lease from the holder. Ignores min_lease_ns, which
- * free_in_ns() adds.
- */
+/* True if the tenant would take the lease from the holder (lease.c). Ignores min_lease_ns, which free_in_ns() adds. */
 static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
 {
 	double end = order_turn_end(a, t, t->vtime);

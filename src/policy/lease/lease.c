@@ -1,9 +1,8 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Returns the GPU time of the switch to this tenant that no tenant pays for, in ns. If the tenant's last lease ended with a
- * step of its program (rules/steps.h), other tenants had the GPU during the pause after that step. In exchange, the result is
- * less by the length of that pause.
+ * GPU time of the switch to this tenant that no tenant pays for, in ns. If the tenant's last lease ended with a step of its
+ * program (rules/steps.h), other tenants had the GPU during the pause after that step. So that pause is subtracted.
  */
 static double switch_cost_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -106,8 +105,8 @@ bool lease_any_drain(const struct arbiter *a)
 }
 
 /*
- * Handles work without a lease. Shortly after a change of state, such work is a launch that was under way, and gets a drain.
- * Later, it shows that the tenant ignores its state.
+ * Work without a lease, shortly after a change of state, is a launch that was under way, and gets a drain. Later, it shows that
+ * the tenant ignores its state.
  */
 static void close_stray(struct arbiter *a, struct tenant *t)
 {
@@ -147,7 +146,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* Closes the lease for a tenant of higher priority. The holder gets the lease back when that tenant is done. */
+/* The holder gets the lease back when the tenant of higher priority is done. */
 static void interrupt_holder(struct arbiter *a, struct tenant *t)
 {
 	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);

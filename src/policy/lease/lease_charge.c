@@ -64,10 +64,7 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 	return min_double(SLICE_MAX_NS, charge_bucket_ns(a, t));
 }
 
-/*
- * Returns the most tokens that an idle tenant may hold: enough for the pause between two training steps, or for a lease if
- * that is more.
- */
+/* The most tokens of an idle tenant: enough for the pause between two training steps, or for a lease if that is more. */
 static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
@@ -101,7 +98,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	t->filled_at = a->clock;
 }
 
-/* Adds amount_ns to the tenant's charge, and takes it from its tokens and budget. A negative amount gives time back. */
+/* Also takes the amount from the tenant's tokens and budget. A negative amount gives time back. */
 static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double weight = order_weight(a, t);
@@ -146,10 +143,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	/*
-	 * Charge the lease's length, plus depth_ns for work that may run after the lease, plus depth_ns for other tenants'
-	 * delay.
-	 */
+	/* The lease's length, plus depth_ns for work that may run after the lease, plus depth_ns for other tenants' delay. */
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
@@ -176,8 +170,8 @@ void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 }
 
 /*
- * Returns how long the tenant's present work has run within the last dt_ns: all of dt_ns, but at most poll_lease_ns if a
- * doorbell reported the work's begin in that time.
+ * Returns for how much of the last dt_ns the tenant's present work ran: at most poll_lease_ns if a doorbell reported its begin
+ * in that time.
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {
@@ -186,7 +180,7 @@ static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t d
 	return (double)dt_ns;
 }
 
-/* Charges the holder for dt_ns, in which `parts` tenants ran. */
+/* `parts` tenants ran in dt_ns. */
 static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, bool contended,
 			  int parts)
 {

@@ -15,7 +15,7 @@
  */
 #define DEPTH_NS UINT64_C(20000000)
 #define PACED_DEPTH_NS UINT64_C(5000000)
-/* Least pace of a member without a guarantee, in percent of the GPU. */
+/* least pace of a member without a guarantee, in percent of the GPU */
 #define LEAST_PCT 1.0
 
 static int next_member(const struct arbiter *a, int group, int from)
@@ -37,8 +37,6 @@ static int find_group(const struct arbiter *a, uint32_t group)
 			return i;
 	return NONE;
 }
-
-/* ---- membership ---- */
 
 void group_count(struct arbiter *a, int group)
 {
@@ -130,8 +128,6 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, doubl
 	return 0;
 }
 
-/* ---- observation of the members ---- */
-
 static void read_demand(struct arbiter *a, struct tenant *t)
 {
 	const struct arbiter_observation *seen = &t->seen;
@@ -173,9 +169,9 @@ static bool has_worked(const struct tenant *t)
 }
 
 /*
- * Returns the charge for busy_ns, the time with work in flight. A member that can use only a part of the SMs pays that part of
- * busy_ns. A member that can use all SMs pays busy_ns if no other member worked. Otherwise it pays its counted work. If the
- * library counted no work, or the member's speed is unknown, it pays an equal part of busy_ns.
+ * The charge for busy_ns, the time with work in flight. A member that can use only a part of the SMs pays that part of busy_ns.
+ * A member that can use all SMs pays busy_ns if no other member worked. Otherwise it pays its counted work. If the library
+ * counted no work, or the member's speed is unknown, it pays an equal part of busy_ns.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -189,8 +185,8 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 }
 
 /*
- * Charges a member, and passes its observation to mps_client_observe(). `working`: the number of members with work since
- * the last arbiter_step(). `goes`: the group could run. Returns how much of the reported busy time is accepted.
+ * Charges a member, and passes its observation to mps_client_observe(). `working`: the number of members with work since the
+ * last arbiter_step(). `goes`: the group could run. Returns how much of the reported busy time is accepted.
  */
 static uint64_t observe_member(struct arbiter *a, struct tenant *t, int working, bool goes,
 			       uint64_t dt_ns)
@@ -283,8 +279,6 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 			observe_group(a, i, dt_ns);
 }
 
-/* ---- decisions ---- */
-
 /*
  * Sets each member's guarantee and least pace, as parts of the whole GPU or, if the group takes turns with other tenants, of
  * the group's guarantee. Present members without a guarantee share equally what the guarantees of all tenants leave, at least
@@ -327,9 +321,8 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 }
 
 /*
- * Facts about a group's members for which part.is_present holds, except one member. any_there: there is such a member.
- * any_present: such a member had work or a waiting thread within the last SPACE_AWAY_NS. any_promised: such a member has a
- * guarantee.
+ * About a group's members for which part.is_present holds, except one member. any_present: such a member had work or a waiting
+ * thread within the last SPACE_AWAY_NS. any_promised: such a member has a guarantee.
  */
 struct others {
 	bool any_there, any_present, any_promised;
@@ -354,10 +347,9 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * Returns the member's state: STOP if it is paused; the group's state if the group may not launch. A member that is alone has
- * GO while its speed is learned, then the group's state. Beside others it has the group's state if the caps leave room for all,
- * or no member has a guarantee. Otherwise its work must be measured: PACED beside members that want to run (any_present), else
- * GO.
+ * A member that is alone has GO while its speed is learned, then the group's state. Beside others it has the group's state if
+ * the caps leave room for all, or no member has a guarantee. Otherwise its work must be measured: PACED beside members that
+ * want to run (any_present), else GO.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {
@@ -377,7 +369,6 @@ static enum lease_state state_of(const struct arbiter *a, int group, int member)
 	return o.any_present ? LEASE_PACED : LEASE_GO;
 }
 
-/* Returns the time until the next poll. */
 static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 {
 	const struct tenant *g = &a->tenant[group];

@@ -67,8 +67,8 @@ static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if tenants with much inherited debt (debts_must_wait()) must wait now, because there is an active tenant without
- * such debt. That tenant need not want the GPU at the moment.
+ * True if tenants with much inherited debt (debts_must_wait()) must wait for an active tenant without such debt. That tenant
+ * need not want the GPU at the moment.
  */
 static bool has_creditor(const struct arbiter *a)
 {
@@ -116,10 +116,7 @@ void order_mark_candidates(struct arbiter *a)
 		a->vclock = least;
 }
 
-/*
- * Returns the tenant in need (arbiter.h) that was held longest, other than `except`; or NONE. Tenants in need come before
- * all others.
- */
+/* Of the tenants in need (arbiter.h), which come before all others, returns the one that was held longest; or NONE. */
 static int find_in_need(const struct arbiter *a, int except)
 {
 	int best = NONE;

@@ -8,9 +8,9 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 }
 
 /*
- * Returns the time until the next poll of a draining tenant: half of its predicted work, so that the polls come ever faster. A
- * tenant that has a doorbell, and was busy after it could read CLOSING, rings the doorbell when its work ends. Unless a gang is
- * on the device, such a tenant is polled only at the deadline and every poll_rung_ns.
+ * Half of the tenant's predicted work, so that the polls come ever faster. A tenant that has a doorbell, and was busy after it
+ * could read CLOSING, rings the doorbell when its work ends. Unless a gang is on the device, such a tenant is polled only at
+ * the deadline and every poll_rung_ns.
  */
 static uint64_t drain_poll_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -37,8 +37,8 @@ uint64_t lease_drain_poll_ns(const struct arbiter *a)
 }
 
 /*
- * For a device without a holder. Returns the time until the first tenant that lacks only tokens has enough of them;
- * poll_lease_ns if a tenant rings no doorbell, a gang is on the device, or a tenant waits to resume its interrupted turn.
+ * For a device without a holder: the time until the first tenant that lacks only tokens has enough of them; poll_lease_ns if a
+ * tenant rings no doorbell, a gang is on the device, or a tenant waits to resume its interrupted turn.
  */
 static uint64_t next_tokens_ns(const struct arbiter *a)
 {
@@ -65,7 +65,7 @@ static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length
 	return passed < length_ns ? length_ns - passed : 0;
 }
 
-/* Returns how long the holder may run until `other`, which has returned from absence (has_returned()), would be chosen. */
+/* How long the holder may run until `other`, which has returned from absence (has_returned()), would be chosen. */
 static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
 {
@@ -73,14 +73,14 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 		       order_turn_end(a, holder, holder->vtime);
 
 	ahead *= order_weight(a, holder);
-	/* callers treat all values above a quantum alike, so return at most a quantum */
+	/* callers treat all values above a quantum alike */
 	return ahead < (double)a->quantum_ns ? (uint64_t)(ahead > 0 ? ahead : 0) : a->quantum_ns;
 }
 
 /*
- * Returns the time until the next poll of the holder's work: usually the time that half of the in-flight work takes. It is
- * poll_rung_ns if others wait, the lease is not urgent and doorbells suffice (arbiter_must_poll()). It is less if the charge
- * begins, `other` may take the lease, or the holder counts as idle before then.
+ * Usually the time that half of the in-flight work takes. poll_rung_ns if others wait, the lease is not urgent and doorbells
+ * suffice (arbiter_must_poll()); less if the charge begins, `other` may take the lease, or the holder counts as idle before
+ * then.
  */
 static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, int other)
 {
@@ -103,9 +103,9 @@ static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, in
 }
 
 /*
- * Returns the time until the poll of a holder whose turn or tokens last for left_ns. If its program has steps, the poll comes
- * half a step earlier, because from then on a sync point may end the turn. If half a step or less is left, the poll comes after
- * left_ns. If nothing is left, the poll comes when the step is overdue.
+ * The turn or tokens of the holder last for left_ns. If its program has steps, the poll comes half a step earlier, because from
+ * then on a sync point may end the turn. If half a step or less is left, the poll comes after left_ns. If nothing is left, the
+ * poll comes when the step is overdue.
  */
 static double next_end_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {

@@ -3,9 +3,9 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Returns the fraction of GPU time in which a tenant may push ahead: its guarantee plus a margin, because a burst is charged
- * for longer than its work takes. The margins are smaller if the guarantees leave too little room: guarantees with their
- * margins never exceed the GPU in sum. A tenant without a guarantee gets a small part of the remaining time, at least 1 %.
+ * The fraction of GPU time in which a tenant may push ahead: its guarantee plus a margin, because a burst is charged for longer
+ * than its work takes. The margins are smaller if the guarantees leave too little room: guarantees with their margins never
+ * exceed the GPU in sum. A tenant without a guarantee gets a small part of the remaining time, at least 1 %.
  */
 static double rate(const struct arbiter *a, const struct tenant *t)
 {
@@ -37,8 +37,8 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
 	/*
-	 * Budgets matter only while priorities differ. When they begin to differ, the first call fills the budget, at most
-	 * to the bucket's size.
+	 * Budgets matter only while priorities differ. When they begin to differ, the first call fills the budget, at most to
+	 * the bucket's size.
 	 */
 	if (!a->priorities_differ)
 		return;

@@ -1,6 +1,6 @@
 /*
  * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). At the end of each period, this file compares a
- * tenant's share of the device with its target. The control law (feedback.h) then tells how much the tenant may begin in the
+ * tenant's share of the device with its target. The control law (feedback.h) then computes how much the tenant may begin in the
  * next period, which is granted as tokens. The gate in the tenant's processes consumes tokens: a launch pays by its grid and
  * block.
  *
@@ -18,7 +18,7 @@
  */
 #include "policy/lease/arbiter_inside.h"
 
-/* Time constant by which samples of the price (tokens per ns) decay. It counts charged time, so nothing decays while idle. */
+/* time constant by which samples of the price (tokens per ns) decay; counts charged time, so nothing decays while idle */
 #define WORTH_FADE_NS 300e6
 #define WORTH_KNOWN_NS 2e6 /* the price counts as known from this charge on */
 #define GRANT_MAX 1e18     /* far above a real grant, far below overflow */
@@ -29,15 +29,13 @@ void paced_add(struct arbiter *a, struct tenant *t)
 	t->paced = (struct paced_account){ .granted = 1, .grant = 1, .began_at = a->clock };
 }
 
-/* Returns the tokens left; the tenant may launch if positive. The tenant writes `spent`, so any value is possible. */
+/* The tenant may launch if positive. The tenant writes `spent`, so any value is possible. */
 static int64_t balance(const struct tenant *t)
 {
 	return (int64_t)(t->paced.granted - t->seen.spent);
 }
 
-/* ---- targets ---- */
-
-/* Returns the target share, 0 to 1: by weight among active tenants, none above its limit. */
+/* 0 to 1: by weight among active tenants, none above its limit. */
 static double target(const struct arbiter *a, const struct tenant *of)
 {
 	bool is_fixed[ARBITER_MAX_TENANTS] = { false };
@@ -64,8 +62,6 @@ static double target(const struct arbiter *a, const struct tenant *of)
 	return left * order_weight(a, of) / weights;
 }
 
-/* ---- periods ---- */
-
 static void begin_period(struct arbiter *a, struct tenant *t)
 {
 	t->paced.began_at = a->clock;
@@ -86,7 +82,7 @@ static bool worth_is_known(const struct paced_account *p)
 	return p->paid_for_ns >= WORTH_KNOWN_NS && p->paid_tokens > 0;
 }
 
-/* Adds a grant. Afterwards, the tenant has at most one grant of tokens, or a debt of at most debt_max_ns. */
+/* Afterwards, the tenant has at most one grant of tokens, or a debt of at most debt_max_ns. */
 static void grant(const struct arbiter *a, struct tenant *t, double tokens)
 {
 	struct paced_account *p = &t->paced;
@@ -137,7 +133,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	begin_period(a, t);
 }
 
-/* Starts a new period after a pause or after FREE, with the size of the last grant and the learned price. */
+/* After a pause or after FREE: keeps the size of the last grant and the learned price. */
 static void begin_again(struct arbiter *a, struct tenant *t)
 {
 	t->paced.loop.has_measured = false;
@@ -173,8 +169,6 @@ static uint64_t poll_tenant(struct arbiter *a, struct tenant *t)
 	return period;
 }
 
-/* ---- states ---- */
-
 static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 {
 	bool goes = t->state == LEASE_PACED || t->state == LEASE_FREE;
@@ -191,10 +185,7 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/*
-	 * Keep `overrunning` set while the tenant is stopped: its processes cannot clear their busy flags then, and
-	 * `overrunning` keeps these flags from counting as work.
-	 */
+	/* A stopped tenant's processes cannot clear their busy flags. `overrunning` keeps these from counting as work. */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 
@@ -206,7 +197,7 @@ static int find_free(const struct arbiter *a)
 	return is_capped(only) || only->paused ? NONE : a->active[0];
 }
 
-/* Sets all states if a tenant, a share or the FREE tenant changed. last_holder is the previous FREE tenant. */
+/* last_holder is the previous FREE tenant. */
 static void set_states(struct arbiter *a)
 {
 	int free_one = find_free(a);

@@ -6,7 +6,7 @@
 #define HANDOVER_START_NS 300e3
 /* a longer hand-over counts as this, because the holder was then busy with something else */
 #define HANDOVER_MAX_NS 5e6
-#define HANDOVER_FADE 16 /* number of leases over which the cost is averaged */
+#define HANDOVER_FADE 16 /* leases over which the cost is averaged */
 /*
  * A thread that was held at the gate has lost its lead over the GPU. The ramp is the time until the thread has the lead again:
  * 1 to 2 ms (PyTorch training), or the whole turn (launch-bound programs). RAMP_LOSS is the fraction of the ramp that counts as
@@ -15,9 +15,9 @@
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
 /*
- * Long slices are long leases (cap_slice_most_ns) for a capped tenant that is alone. They are for a program that seldom or
- * never waits for its work. It gets them once its thread lacks a lead over the GPU for more than BEHIND_MOST_NS of each lease,
- * on average. The measured time is BEHIND_SEEN_NS too long.
+ * Long slices are long leases (cap_slice_most_ns) for a capped tenant that is alone, and whose program seldom or never waits
+ * for its work. It gets them once its thread lacks a lead over the GPU for more than BEHIND_MOST_NS of each lease, on average.
+ * The measured time is BEHIND_SEEN_NS too long.
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
@@ -52,7 +52,7 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 
 /*
  * Updates two means with the last holder's lease: the time in which its thread was not ahead of the GPU, and the number of its
- * program's waits. Sets or clears has_long_slices by them. (After an absence, activate() clears has_long_slices.)
+ * program's waits. Sets or clears has_long_slices by them.
  */
 static void choose_slices(const struct arbiter *a, struct tenant *t)
 {
@@ -109,7 +109,7 @@ void quantum_learn(struct arbiter *a)
 	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;
 }
 
-/* Returns the part of the device that the active tenants' caps leave unused. */
+/* The part of the device that the active tenants' caps leave unused. */
 static double slack(const struct arbiter *a)
 {
 	double left = 1;

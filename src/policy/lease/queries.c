@@ -1,6 +1,3 @@
-/*
- * Queries of the arbiter and its tenants. They change nothing.
- */
 #include <math.h>
 
 #include "policy/lease/arbiter.h"
@@ -13,7 +10,7 @@ enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].state;
 }
 
-/* Clamps to 0 .. UINT64_MAX, because processes may report any values, whose sums may not fit 64 bits. */
+/* Processes may report any values, whose sums may not fit 64 bits. */
 static uint64_t to_ns(double ns)
 {
 	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;

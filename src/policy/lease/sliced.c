@@ -4,8 +4,8 @@
 #include <math.h>
 
 /*
- * Slices (arbiter.h) let all tenants run at once. Once slices began, they continue while steps are shorter than slice_step_ns x
- * STEP_KEEPS, and gaps are longer than GAP_LEAST_NS / STEP_KEEPS.
+ * Once slices (arbiter.h) began, they continue while steps are shorter than slice_step_ns x STEP_KEEPS, and gaps are longer
+ * than GAP_LEAST_NS / STEP_KEEPS.
  */
 #define STEP_KEEPS 1.2
 /*
@@ -15,7 +15,7 @@
 #define GAP_LEAST_NS 3e4
 /* more_ns (struct step_pace) is averaged over this many steps. A tenant pays back its lead over its share in about as many. */
 #define STEPS_MEANT 16
-#define HOLD_LEAST_NS 1e5 /* a hold shorter than this is skipped */
+#define HOLD_LEAST_NS 1e5 /* shorter holds are skipped */
 /* After its step, a tenant that owes more than this is held even when hold_ns (struct step_pace) is over. */
 #define DEBT_NS 2e7
 /* A tenant without short steps is held when its lead over its share exceeds this. */
@@ -30,7 +30,7 @@
  */
 #define TIME_SLICE_NS 2100000
 
-/* Returns the length of the tenant's steps; 0 if unknown, or more than `keeps` x slice_step_ns. */
+/* 0 if unknown, or more than `keeps` x slice_step_ns. */
 static double short_step_ns(const struct arbiter *a, const struct tenant *t, double keeps)
 {
 	return steps_length_ns(&t->steps, keeps * (double)a->config.slice_step_ns);
@@ -75,22 +75,22 @@ static bool wants(const struct tenant *t)
 	return t->demand || runs(t);
 }
 
-/* Returns true if the tenant has wanted nothing for longer than a pause between steps. */
+/* True if the tenant has wanted nothing for longer than a pause between steps. */
 static bool is_idle(const struct arbiter *a, const struct tenant *t)
 {
 	return !wants(t) && a->clock - t->worked_at > TIME_SLICE_NS;
 }
 
 /*
- * Returns true if the tenant counts when GPU time is divided. A tenant that had more than its share also counts while it
- * pauses, because the pause pays its debt back.
+ * True if the tenant counts when GPU time is divided. A tenant that had more than its share also counts while it pauses,
+ * because the pause pays its debt back.
  */
 static bool takes_part(const struct tenant *t)
 {
 	return wants(t) || t->credit_ns < 0;
 }
 
-/* Returns the fraction of GPU time that the tenant is due by weight if it wants the GPU now. */
+/* The fraction of GPU time that the tenant is due by weight if it wants the GPU now. */
 static double due_part(const struct arbiter *a, const struct tenant *t)
 {
 	double weights = 0;
@@ -217,7 +217,7 @@ void sliced_begin(struct arbiter *a)
 	}
 }
 
-/* Returns true if the tenant must still be held after its step, or its debt exceeds DEBT_NS. left_ns: credit or tokens. */
+/* True if the tenant must still be held after its step, or its debt exceeds DEBT_NS. left_ns: credit or tokens. */
 static bool is_paced(const struct arbiter *a, const struct tenant *t, const struct step_pace *pace,
 		     double left_ns)
 {
@@ -241,8 +241,8 @@ static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if another tenant wants the GPU and is neither ahead nor above its cap. Only then is a tenant held for being
- * ahead of its share, so such a hold leaves the GPU to that other tenant. (A hold for a cap may leave the GPU idle.)
+ * True if another tenant wants the GPU and is neither ahead nor above its cap. Only then is a tenant held for being ahead of
+ * its share, so such a hold leaves the GPU to that other tenant. (A hold for a cap may leave the GPU idle.)
  */
 static bool others_want(const struct arbiter *a, const struct tenant *t)
 {
@@ -256,8 +256,8 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Updates the tenant's credit for dt_ns, even if no tenant ran: a held tenant must be able to launch again if the tenants for
- * which it is held never launch.
+ * Updates the credit even if no tenant ran: a held tenant must be able to launch again if the tenants for which it is held
+ * never launch.
  */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
@@ -326,8 +326,8 @@ bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns the time until the tenant has waited long enough. left_ns: its credit or tokens, which grow at `part` of the time.
- * end_ns: the value of left_ns at which the hold of a tenant without short steps ends.
+ * The time until the tenant has waited long enough. left_ns: its credit or tokens, which grow at `part` of the time. end_ns:
+ * the value of left_ns at which the hold of a tenant without short steps ends.
  */
 static double pace_left_ns(const struct arbiter *a, const struct tenant *t,
 			   const struct step_pace *pace, double left_ns, double end_ns, double part)

@@ -45,10 +45,7 @@ static void count_use(struct arbiter *a, struct tenant *t)
 	w->counted_ns = t->charged_ns;
 }
 
-/*
- * Returns the window's length. For a new tenant it begins with the tenant's addition, but is at least a quota, so that the
- * tenant gets a token.
- */
+/* A new tenant's window begins with its addition, but is at least a quota, so that the tenant gets a token. */
 static double window_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t age = a->clock - t->token.since;
@@ -124,10 +121,6 @@ static void decide_on_holder(struct arbiter *a)
 	}
 }
 
-/*
- * Returns the time until the next poll: poll_idle_ns if no tenant is active, else the time until the token's end, bounded to
- * poll_drain_ns .. poll_lease_ns.
- */
 static uint64_t next_poll_ns(const struct arbiter *a)
 {
 	uint64_t left = a->config.poll_lease_ns;

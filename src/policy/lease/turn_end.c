@@ -4,7 +4,7 @@
 
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
 {
-	/* Limit the prediction while others wait: a prediction that is too long must not shorten leases to nothing. */
+	/* A prediction that is too long must not shorten leases to nothing while others wait. */
 	if (contended)
 		return (double)min_u64(t->seen.inflight_ns, a->terms.depth_ns);
 	return (double)t->seen.inflight_ns;
@@ -30,7 +30,7 @@ double turn_step_most_ns(const struct arbiter *a, const struct tenant *t)
 	double most_ns = (double)a->config.step_most_ns;
 
 	/*
-	 * Allow a capped tenant longer steps while it is alone: no tenant waits for a step's end, and the tenant can pause
+	 * A capped tenant may have longer steps while it is alone: no tenant waits for a step's end, and the tenant can pause
 	 * for its cap after the step. (With a gang on the device, tenants of other devices may wait.)
 	 */
 	return is_capped(t) && a->active_count == 1 && !a->gang_count && most_ns > 0
@@ -44,8 +44,8 @@ double turn_step_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if the turn ends now: at a sync point, or because the present step is overdue. Sets wants_sync_point if the next
- * sync point should end the turn. left_ns: what is left of the turn; negative if it is over.
+ * True if the turn ends now: at a sync point, or because the present step is overdue. Sets wants_sync_point if the next sync
+ * point should end the turn. left_ns: time left in the turn; negative if it is over.
  */
 static bool ends_with_step(struct arbiter *a, const struct tenant *t, double left_ns)
 {
@@ -86,9 +86,8 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Returns true if `other` returned during this lease after long absence, and would finish a turn before the holder finishes
- * another. For other tenants, comes_first() counts from the turn's start, because a switch at each small lag would cost too
- * much.
+ * True if `other` returned during this lease after long absence, and would finish a turn before the holder finishes another.
+ * For other tenants, comes_first() counts from the turn's start, because a switch at each small lag would cost too much.
  */
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
@@ -97,7 +96,7 @@ static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 	       order_turn_end(a, other, other->vtime) < order_turn_end(a, holder, holder->vtime);
 }
 
-/* Returns true if the holder's quantum is cut short for `other`. */
+/* True if the holder's quantum is cut short for `other`. */
 static bool comes_first(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
 {
 	return order_turn_end(a, other, other->vtime) < order_turn_end(a, t, a->vtime_at_start) ||
@@ -118,7 +117,7 @@ double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
 	return (double)a->quantum_ns - (double)a->ran_ns - turn_predicted_ns(a, t, true);
 }
 
-/* Returns true if the holder should yield to `other`. If not, renews a turn whose time is over. */
+/* True if the holder should yield to `other`. If not, renews a turn whose time is over. */
 static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	double ahead_ns = turn_predicted_ns(a, t, true);
@@ -140,8 +139,8 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 }
 
 /*
- * Like turn_is_over(), for the lease of a tenant that pushed ahead: a tenant of lower priority ends the lease only if it is in
- * need (arbiter.h), or when the holder's budget is used up.
+ * For the lease of a tenant that pushed ahead: a tenant of lower priority ends the lease only if it is in need (arbiter.h), or
+ * when the holder's budget is used up.
  */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {

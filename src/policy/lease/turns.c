@@ -3,9 +3,8 @@
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
 /*
- * Each time that turns are given up (turns.h), all processes run for off_ns: twice as long as the last time, at most
- * LAST_OFF_NS. But off_ns is only FIRST_OFF_NS if turns have since been taken for FORGIVEN_AFTER x off_ns or LAST_OFF_NS,
- * whichever is less.
+ * When turns are given up (turns.h), all processes run for off_ns: twice as long as the last time, at most LAST_OFF_NS. But it
+ * is only FIRST_OFF_NS if turns have since been taken for FORGIVEN_AFTER x off_ns or LAST_OFF_NS, whichever is less.
  */
 #define FORGIVEN_AFTER 8
 /*
@@ -15,7 +14,7 @@
 #define LOST_PART 0.1
 #define LOST_LEAST_NS UINT64_C(10000000)
 #define LOST_WINDOW_NS UINT64_C(100000000) /* held_ns and lost_ns decay over this time */
-#define PASS_NS UINT64_C(100000)           /* time from a turn's end until the next process works */
+#define PASS_NS UINT64_C(100000)           /* from a turn's end until the next process works */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -27,13 +26,11 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Returns the time from `then` to `now`; 0 if the clock went back. */
+/* 0 if the clock went back. */
 static uint64_t since(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
 }
-
-/* ---- observation ---- */
 
 static void note_work(struct turns_process *p, const struct turns_observation *seen, uint64_t now_ns)
 {
@@ -80,8 +77,6 @@ static void learn_pauses(struct turns_process *process, size_t count,
 			patience_learn(&p->patience, &bounds, p->came_at);
 	}
 }
-
-/* ---- choice ---- */
 
 struct view {
 	/* the process with the turn; NULL if that process is gone, or every process has the turn */
@@ -134,8 +129,6 @@ static void choose(struct turns *t, const struct view *v, uint64_t now_ns)
 		t->turn = 0;
 }
 
-/* ---- giving turns up ---- */
-
 static void give_up(struct turns *t, enum turns_reason reason, uint64_t now_ns)
 {
 	uint64_t forgiven_ns = min_u64(FORGIVEN_AFTER * t->off_ns, LAST_OFF_NS);
@@ -186,7 +179,7 @@ static void charge(struct turns *t, struct turns_process *own, uint64_t dt_ns)
 	}
 }
 
-/* Adds to the turns' lost time. If idleness has now lost too much, gives turns up for a while and returns true. */
+/* If idleness has now lost too much time, gives turns up for a while and returns true. */
 static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 {
 	t->lost_ns += idle_ns + PASS_NS;
@@ -195,8 +188,6 @@ static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 	give_up(t, TURNS_IDLE, now_ns);
 	return true;
 }
-
-/* ---- the present turn ---- */
 
 static uint64_t start_limit_ns(const struct turns_lease *lease)
 {
@@ -224,10 +215,7 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 	} else if (own->seen.waits) {
 		if (idle_ns < start_limit_ns(lease) || !next || has_lost(t, idle_ns, now_ns))
 			return;
-		/*
-		 * The process got the turn but does not run: it is stopped, or no CPU is free. So give every process the
-		 * turn.
-		 */
+		/* The process got the turn but is stopped, or no CPU is free. So every process gets the turn. */
 		t->is_open = true;
 		t->turn = 0;
 	} else if (idle_ns >= own->patience.ns) {

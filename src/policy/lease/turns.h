@@ -22,9 +22,8 @@
  *   - or let a launch pass its gate because no work ended;
  *   - or, together with earlier turns that ended by idleness, has been idle for as much time as slicing would cost.
  *
- * The tenant's account is the same whichever of its processes uses the lease.
- *
- * Pure policy on plain data: no clock, no memory of its own. Not thread safe. Times are nanoseconds of any monotonic clock.
+ * The tenant's account is the same whichever of its processes uses the lease. Pure policy on plain data: no clock, no memory of
+ * its own. Not thread safe. Times are nanoseconds of any monotonic clock.
  */
 #pragma once
 
@@ -38,36 +37,33 @@
 #define TURNS_LEAST_NS UINT64_C(25000000)
 #define TURNS_LONGEST_NS UINT64_C(100000000)
 
-/* Observations of a process on the device. None of them is trusted. */
+/* Of a process on the device. Nothing is trusted. */
 struct turns_observation {
 	bool waits;           /* a thread is held at the gate */
 	bool works;           /* a thread is between gate and driver, or work is in flight */
 	uint64_t idle_ns;     /* how long the process was without work, if it reported that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
-	uint64_t launches;    /* number of launches so far */
-	/* number of waits at the gate that were given up, because no work ended */
+	uint64_t launches;    /* launches so far */
+	/* waits at the gate that were given up, because no work ended */
 	uint32_t stuck;
 };
 
-/* A process of the tenant. The caller keeps an array in any order; zero at first, except `slot`. */
+/* The caller keeps an array of the tenant's processes in any order; zero at first, except `slot`. */
 struct turns_process {
 	unsigned slot;
 	struct turns_observation seen;
 	bool is_present;    /* waits or works */
 	uint64_t came_at;   /* when is_present last became true */
 	uint64_t served_ns; /* time that it had the turn */
-	uint64_t worked_at; /* time of its latest work, or of its turn's begin if later */
-	/* time of the latest launch, observation without work, or begin of its turn */
+	uint64_t worked_at; /* latest work, or begin of its turn if later */
+	/* latest launch, observation without work, or begin of its turn */
 	uint64_t launched_at;
 	uint64_t launched_inflight_ns; /* predicted work in flight at launched_at */
 	bool has_patience;
 	struct patience patience;
 };
 
-/*
- * Why the tenant's processes last stopped taking turns, so that all of them may run for a while. Each reason is about the
- * process with the turn, while others waited.
- */
+/* Why the tenant's processes last stopped taking turns. Each reason is about the process with the turn, while others waited. */
 enum turns_reason {
 	TURNS_LATE,  /* its work did not end */
 	TURNS_STUCK, /* its gate gave up waiting for the end of any work */
@@ -77,7 +73,7 @@ enum turns_reason {
 struct turns {
 	uint32_t turn;     /* slot + 1 of the process with the turn; 0: every process */
 	bool was_in_use;   /* at the last turns_step(), the tenant had the lease or drained */
-	uint64_t given;    /* number of turns so far */
+	uint64_t given;    /* turns so far */
 	uint64_t given_up; /* how often turns were given up */
 	enum turns_reason reason;
 
@@ -107,11 +103,11 @@ struct turns_lease {
 	uint64_t now_ns;
 	uint64_t quantum_ns;
 	double handover_ns;
-	/* turns use the arbiter's settings for idleness, start limit and drain */
+	/* for idleness, start limit and drain */
 	const struct arbiter_config *config;
 };
 
-/* Records what was seen of a process. Call for each process before turns_step(). */
+/* Call for each process before turns_step(). */
 void turns_observe(const struct turns *t, struct turns_process *p,
 		   const struct turns_observation *seen, uint64_t now_ns);
 /*

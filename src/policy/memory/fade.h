@@ -3,9 +3,8 @@
  * by their fading use (wait_order.h), so last week's training does not outweigh an hour of today. Gil et al.
  * (docs/reference/seeds.md) sum use for ever, and name fading as missing.
  *
- * Only charged time is added. So while a tenant is paused, frozen or waiting, nothing is added, and its use continues to fade.
- *
- * No clock, no I/O: times are arguments, of any one clock. Not thread safe.
+ * Only charged time is added. So while a tenant is paused, frozen or waiting, its use continues to fade. No clock, no I/O:
+ * times are arguments, of any one clock. Not thread safe.
  */
 #pragma once
 
@@ -13,7 +12,7 @@
 
 struct fade {
 	double use_ns;  /* faded use at time at_ns */
-	uint64_t at_ns; /* time of use_ns; 0: no use was added yet */
+	uint64_t at_ns; /* 0: no use was added yet */
 };
 
 /*
@@ -24,7 +23,7 @@ void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_l
 
 /*
  * Restores a stored use under another clock. `use_ns` was the faded use at the time that lies `passed_ns` before `now_ns`.
- * Returns the state at `now_ns`. `now_ns` must not be 0.
+ * Returns the state at `now_ns`, which must not be 0.
  */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 

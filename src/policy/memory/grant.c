@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b, void *data)
 	return order_compare(&x->key, &y->key, m->now_ns, m->bounds);
 }
 
-/* Returns true if the request would fit into its cards if no other tenant held memory. */
+/* True if the request would fit into its GPUs if no other tenant held memory. */
 static bool is_possible(const struct grant_card *cards, size_t card_count,
 			const struct grant_request *r)
 {
@@ -36,10 +36,7 @@ static bool is_possible(const struct grant_card *cards, size_t card_count,
 	return true;
 }
 
-/*
- * Returns true if the request fits into bytes that are neither taken nor kept. keep() ensures that kept_bytes never exceeds
- * the free bytes.
- */
+/* Whether the request fits into bytes that are neither taken nor kept. kept_bytes never exceeds the free bytes (keep()). */
 static bool fits(const struct grant_card *cards, const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
@@ -57,7 +54,7 @@ static void take_request(struct grant_card *cards, struct grant_request *r)
 	r->verdict = GRANT_GRANTED;
 }
 
-/* Keeps free the bytes that the request needs, as far as they are free now, even on cards that have enough. */
+/* Keeps free the bytes that the request needs, as far as they are free now, even on GPUs that have enough. */
 static void keep(struct grant_card *cards, const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
@@ -77,7 +74,7 @@ static bool share_a_card(const struct grant_request *a, const struct grant_reque
 	return false;
 }
 
-/* Counts an overtaking for each waiting request that comes before `granted` in the order and needs one of the same cards. */
+/* Counts an overtaking for each waiting request that comes before `granted` in the order and needs one of the same GPUs. */
 static void count_passes(struct grant_request *first, const struct grant_request *granted)
 {
 	for (struct grant_request *r = first; r < granted; r++)

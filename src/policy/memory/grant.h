@@ -1,7 +1,7 @@
 /*
- * Decides which tenants are granted device memory now: for all cards at once, from plain data.
+ * Decides which tenants are granted device memory now: for all GPUs at once, from plain data.
  *
- * A grant reserves all that a tenant declared, on all of its cards, or nothing. So a tenant that holds memory has what it needs
+ * A grant reserves all that a tenant declared, on all of its GPUs, or nothing. So a tenant that holds memory has what it needs
  * to finish, and never waits for another tenant that holds some. There is no circular wait, whatever tenants hold, and in
  * whatever order they grow.
  *
@@ -9,9 +9,9 @@
  * it, until it is overdue (wait_order.h). From then on, the bytes that it needs are kept free, for the first overdue request
  * first. No other tenant gets these bytes, not even one that already holds memory.
  *
- * The bound, for a request that fits into its cards if no other waiting request is granted: if q requests waited when it came,
+ * The bound, for a request that fits into its GPUs if no other waiting request is granted: if q requests waited when it came,
  * and each holder finishes within h, it is granted within patience_ns + (q + 1) x h. Proof: it is overdue after patience_ns at
- * most. The bytes that the first overdue request needs are kept free on each of its cards, so no new holder takes them; the
+ * most. The bytes that the first overdue request needs are kept free on each of its GPUs, so no new holder takes them; the
  * present holders finish within h. Only the q earlier requests can come before it among the overdue.
  *
  * A tenant that holds memory, and reserved less than its quota, may ask for more (is_growth). It gets what is free at that
@@ -28,10 +28,10 @@
 
 #include "policy/memory/wait_order.h"
 
-#define GRANT_MAX_NEEDS 16 /* limit of cards for one tenant */
+#define GRANT_MAX_NEEDS 16 /* GPUs of one tenant */
 
 struct grant_card {
-	uint64_t size_bytes;  /* how much can be held on the card */
+	uint64_t size_bytes;  /* how much can be held on the GPU */
 	uint64_t taken_bytes; /* granted, promised, used by others, or not freed by the driver */
 	uint64_t kept_bytes;  /* output: free bytes that are kept for overdue requests */
 };
@@ -44,7 +44,7 @@ struct grant_need {
 enum grant_verdict {
 	GRANT_WAITS,
 	GRANT_GRANTED, /* taken_bytes of its cards includes its bytes from now on */
-	GRANT_REFUSED, /* more than a card can have, or growth that does not fit now */
+	GRANT_REFUSED, /* more than a GPU can have, or growth that does not fit now */
 };
 
 struct grant_request {
@@ -60,11 +60,10 @@ struct grant_request {
 };
 
 /*
- * Decides all requests. Sorts `requests`: growth first, then the others in the waiting order. Sets each request's `verdict` and
- * `place`, and adds granted bytes to the cards' taken_bytes. Refuses a request that needs a card beyond card_count.
+ * Decides all requests. Sorts `requests`: growth first, then the others in the waiting order. Adds granted bytes to the cards'
+ * taken_bytes. Refuses a request that needs a card beyond card_count.
  */
 void grant_decide(struct grant_card *cards, size_t card_count, struct grant_request *requests,
 		  size_t count, uint64_t now_ns, const struct order_bounds *bounds);
 
-/* Returns the bytes that are not taken. */
 uint64_t grant_free_bytes(const struct grant_card *card);

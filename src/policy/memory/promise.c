@@ -24,8 +24,7 @@ double promise_user_most_pct(const double *promised_pct, size_t users)
 	if (sum <= 100 + PCT_SLACK)
 		return INFINITY;
 	/*
-	 * Users below `most` keep all. The others share the rest of the card equally, which raises `most`. Repeat until `most`
-	 * is stable.
+	 * Users below `most` keep all. The others share the rest of the GPU equally, which raises `most`, until it is stable.
 	 */
 	for (size_t round = 0; round <= users; round++) {
 		double left = 100, last = most;

@@ -53,8 +53,8 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 }
 
 /*
- * Returns the bytes that the tenant has on the card, or that are reserved there for its return. Nothing is reserved for a
- * tenant that found no room.
+ * The bytes that the tenant has on the GPU, or that are reserved there for its return. Nothing is reserved for a tenant that
+ * found no room.
  */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
@@ -107,10 +107,7 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 	return true;
 }
 
-/*
- * Returns the room that there would be if all other tenants left. Tenants that ignored an order to leave stay, unless
- * is_by_stubborn is set.
- */
+/* The room if all other tenants left. Tenants that ignored an order to leave stay, unless is_by_stubborn is set. */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)
 {
@@ -169,7 +166,7 @@ static bool may_leave(const struct swap_schedule *r, unsigned i, uint64_t need, 
 	return stayed_ns >= swap_schedule_turn_ns(r, (int)i, need);
 }
 
-/* Returns true if `t` has movable memory on a card where `whom` lacks memory. */
+/* True if `t` has movable memory on a GPU where `whom` lacks memory. */
 static bool would_help(const struct swap_schedule_tenant *t, const struct room *room,
 		       const struct swap_schedule_tenant *whom)
 {
@@ -181,10 +178,7 @@ static bool would_help(const struct swap_schedule_tenant *t, const struct room *
 	return false;
 }
 
-/*
- * Returns true if `a` should leave before `b`: idle tenants before busy ones; of two idle tenants, the one idle for longer; of
- * two busy tenants, the one that has been in for longer.
- */
+/* Idle tenants leave before busy ones; of idle tenants, the longest idle; of busy tenants, the longest in. */
 static bool goes_before(const struct swap_schedule *r, const struct swap_schedule_tenant *a,
 			const struct swap_schedule_tenant *b, uint64_t now_ns)
 {
@@ -206,7 +200,7 @@ static int next_victim(const struct swap_schedule *r, int for_whom, const bool *
 	return best;
 }
 
-/* Returns true if a tenant is already leaving a card where `t` lacks bytes; `t` then waits for that tenant. */
+/* A tenant is already leaving a GPU where `t` lacks bytes; `t` then waits for that tenant. */
 static bool is_leaving_for(const struct swap_schedule *r, const struct room *room,
 			   const struct swap_schedule_tenant *t)
 {

@@ -1,50 +1,46 @@
-/*
- * The arithmetic of swap_schedule.h: which tenant holds how much, and which tenant must leave to make room for another.
- * Internal.
- */
+/* Arithmetic of swap_schedule.h: which tenant holds how much, and which must leave to make room for another. Internal. */
 #pragma once
 
 #include "policy/memory/swap_schedule.h"
 
-/* Bytes on each card. */
 struct room {
 	uint64_t bytes[SWAP_SCHEDULE_CARDS];
 };
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
 /*
- * Returns true if bytes are reserved for the tenant's return: the tenant was ordered to return, and is not on its cards yet.
- * False if it has found too little room (is_short).
+ * True if bytes are reserved for the tenant's return: it was ordered to return, and is not on its GPUs yet. False if it has
+ * found too little room (is_short).
  */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
-/* Returns the tenant's movable bytes, summed over its cards. */
+/* Summed over the tenant's GPUs. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
 /*
- * Returns true if the tenant lacks bytes on a card, or is swapped out and has work or is_recalled. So a swapped-out tenant may
- * be in need even with no bytes to move back. False for a tenant that a user ordered out.
+ * True if the tenant lacks bytes on a GPU, or is swapped out and has work or is_recalled. So a swapped-out tenant may be in
+ * need even with no bytes to move back. False for a tenant that a user ordered out.
  */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 
 uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes);
-/* Returns how long a tenant must stay so that its moves take only move_part of the time. */
+/* How long a tenant must stay so that its moves take only move_part of the time. */
 uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_bytes);
 
-/* Returns the bytes that are on the card or reserved there. */
+/* On the GPU or reserved there. */
 uint64_t room_taken_bytes(const struct swap_schedule *r, unsigned card);
-/* Returns the bytes of each card that are neither taken, reserved nor granted. */
+/* On each GPU: neither taken, reserved nor granted. */
 void room_free(const struct swap_schedule *r, struct room *ret);
-/* Returns true if the bytes in `room` suffice for what `t` lacks. */
+/* True if the bytes in `room` suffice for the bytes that `t` lacks. */
 bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);
 
 /*
- * Returns true if there would be room for the tenant once all other tenants left, even those that ignored an order to leave:
- * room for the bytes that it lacks or, if is_return, for all that it must move back.
+ * True if there would be room for the tenant once all other tenants left, even those that ignored an order to leave: for the
+ * bytes that it lacks or, if is_return, for all that it must move back.
  */
 bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 
 /*
- * Makes enough room for `tenant` by ordering other tenants to leave, or orders none if that is impossible. Does nothing while
- * a tenant is already leaving a card where `tenant` lacks bytes.
+ * Makes enough room for `tenant` by ordering other tenants to leave, or orders none if that is impossible. Does nothing while a
+ * tenant is already leaving a GPU where `tenant` lacks bytes.
  */
 void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns);

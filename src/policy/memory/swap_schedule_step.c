@@ -5,7 +5,7 @@
 
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
-#define RATE_WEIGHT 0.5 /* weight of the latest move in the average time per byte */
+#define RATE_WEIGHT 0.5 /* of the latest move in the average time per byte */
 /* a move slower than this (bytes per second) counts as this fast, so that turns stay finite whatever a tenant reports */
 #define RATE_LEAST 1e6
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
@@ -80,7 +80,7 @@ static bool share_a_card(const struct swap_schedule_tenant *a, const struct swap
 	return false;
 }
 
-/* Returns the tenant's weight relative to the least weight among the tenants that work or wait on its cards. */
+/* Relative to the least weight among the tenants that work or wait on its GPUs. */
 static double weight_factor(const struct swap_schedule *r, const struct swap_schedule_tenant *t)
 {
 	double least = weight_of(t);
@@ -114,10 +114,7 @@ static void learn_rate(struct swap_schedule *r, const struct swap_schedule_tenan
 	r->bytes_per_s = 1 / ((1 - RATE_WEIGHT) / r->bytes_per_s + RATE_WEIGHT / rate);
 }
 
-/*
- * Returns true if the tenant was ordered to leave for another tenant and does not: it is stopped or exiting, or its work
- * does not end.
- */
+/* The tenant was ordered to leave and does not: it is stopped or exiting, or its work does not end. */
 static bool ignores_orders(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 			   uint64_t now_ns)
 {
@@ -160,10 +157,7 @@ void swap_schedule_observe(struct swap_schedule *r, int tenant,
 		t->needs_since_ns = now_ns;
 }
 
-/*
- * Returns the tenant that comes next in the queue after tenant `after` (-1: the first), or -1. Tenants that came at the same
- * time are in order of their numbers.
- */
+/* The tenant after `after` (-1: the first) in the queue, or -1. Tenants that came at the same time are in order of number. */
 static int next_in_queue(const struct swap_schedule *r, int after)
 {
 	int next = -1;
@@ -209,8 +203,8 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 }
 
 /*
- * Goes through the queue: lets in tenants that have room, and makes room for the others. While a tenant waits for room, no
- * tenant behind it is let in on the same cards.
+ * Lets in queued tenants that have room, and makes room for the others. While a tenant waits for room, no tenant behind it is
+ * let in on the same GPUs.
  */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {
@@ -251,14 +245,11 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 	return t->is_used && !t->should_be_in && !t->seen.is_out_by_user && !t->needs_since_ns;
 }
 
-/*
- * For each card: the bytes that idle tenants would take up there, and whether a queued tenant has the card. An idle tenant is
- * out and not queued.
- */
+/* For each GPU. An idle tenant is out and not queued. */
 struct idle_memory {
-	struct room out; /* bytes to move back to each card if all idle tenants return */
-	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* this card is one of an idle tenant's cards */
-	bool is_needed[SWAP_SCHEDULE_CARDS]; /* this card is one of a queued tenant's cards */
+	struct room out;                     /* bytes to move back if all idle tenants return */
+	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* this GPU is one of an idle tenant's GPUs */
+	bool is_needed[SWAP_SCHEDULE_CARDS]; /* this GPU is one of a queued tenant's GPUs */
 };
 
 static void find_idle_memory(const struct swap_schedule *r, struct idle_memory *ret)
@@ -290,7 +281,7 @@ static void update_room_since(struct swap_schedule *r, const struct idle_memory 
 			r->room_since_ns[card] = now_ns;
 }
 
-/* Lets idle tenants return if there was room for all of them for long enough. */
+/* If there was room for all of them for long enough. */
 static void return_without_need(struct swap_schedule *r, const struct idle_memory *idle,
 				uint64_t now_ns)
 {
@@ -310,8 +301,8 @@ static void return_without_need(struct swap_schedule *r, const struct idle_memor
 }
 
 /*
- * Returns true if other tenants took the room that is reserved for the tenant's return. True only after turn_min_ns, because
- * the figures may change, and never for a tenant that was let in to get an error.
+ * Other tenants took the room that is reserved for the tenant's return. True only after turn_min_ns, because the figures may
+ * change, and never for a tenant that was let in to get an error.
  */
 static bool has_lost_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
 			  uint64_t now_ns)
@@ -329,7 +320,7 @@ static bool has_lost_room(const struct swap_schedule *r, struct swap_schedule_te
 	return is_over && now_ns - t->lacks_since_ns >= r->config.turn_min_ns;
 }
 
-/* Calls off the tenant's return. If the tenant has work, it gets back its place in the queue. */
+/* If the tenant has work, it gets back its place in the queue. */
 static void cancel_return(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
 	t->should_be_in = false;

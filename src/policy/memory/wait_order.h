@@ -8,9 +8,9 @@
  *   4. the lowest id
  *
  * A tenant is overdue if it has waited for patience_ns, or was overtaken passes_most times. In grant.h, a tenant is overtaken
- * when a tenant later in this order gets bytes of a card that both need. In freeze_policy.h, a container is overtaken when
- * a later arrival goes on before it. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Without the
- * bounds, new tenants without any use could overtake a tenant with some use for ever.
+ * when a tenant later in this order gets bytes of a GPU that both need. In freeze_policy.h, a container is overtaken when a
+ * later arrival goes on before it. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Without the bounds,
+ * new tenants without any use could overtake a tenant with some use for ever.
  *
  * Pure policy on plain data; times are arguments.
  */
@@ -24,21 +24,18 @@
 
 struct order_bounds {
 	uint64_t patience_ns; /* if 0, every tenant is overdue at once: first come, first served */
-	uint32_t passes_most; /* if 0, every tenant is overdue at once: first come, first served */
+	uint32_t passes_most; /* 0 likewise */
 };
 
 struct order_key {
-	double use_ns;     /* faded use as of now */
+	double use_ns;     /* faded, as of now */
 	uint64_t arrival;  /* grows with each tenant that begins to wait */
 	uint64_t since_ns; /* when the tenant began to wait */
 	uint32_t passes;   /* how often the tenant was overtaken */
 	uint32_t id;       /* decides ties */
 };
 
-/*
- * Returns true if the tenant has waited for patience_ns or was overtaken passes_most times. A now_ns before since_ns counts as
- * since_ns.
- */
+/* A now_ns before since_ns counts as since_ns. */
 bool order_is_overdue(const struct order_key *k, uint64_t now_ns, const struct order_bounds *bounds);
 
 /* Returns a value below, at or above zero if `a` comes before, with or after `b`. For a fixed now_ns, the order is total. */

@@ -41,7 +41,7 @@ static void consider(struct search *search, const unsigned *card, const struct p
 	memcpy(search->best.card, card, bytes);
 }
 
-/* Examines all sets that consist of the `depth` cards in `card` and of cards in from[], at index `next` or later. */
+/* Examines all sets that consist of the `depth` GPUs in `card` and of GPUs in from[], at index `next` or later. */
 static void walk(struct search *search, unsigned *card, unsigned depth, unsigned next,
 		 const struct place_cost *cost)
 {
@@ -84,7 +84,7 @@ static bool has(const unsigned *card, unsigned count, unsigned which)
 	return false;
 }
 
-/* Completes the set: adds the card that costs least, again and again. */
+/* Completes the set: adds the GPU that costs least, again and again. */
 static void grow(struct search *search, unsigned *card, unsigned count)
 {
 	struct place_cost now = cost_of(search, card, count);
@@ -108,7 +108,7 @@ static void grow(struct search *search, unsigned *card, unsigned count)
 	}
 }
 
-/* Makes the best exchange of one card for another. Returns false if none improves the set. */
+/* Makes the best exchange of one GPU for another. Returns false if none improves the set. */
 static bool exchange(struct search *search, unsigned *card)
 {
 	struct place_cost best = cost_of(search, card, search->count);
@@ -140,7 +140,7 @@ static bool exchange(struct search *search, unsigned *card)
 	return found;
 }
 
-/* Grows a set from each card and improves it by exchanges, until sets_most sets were examined. */
+/* Until sets_most sets were examined. */
 static void grow_and_exchange(struct search *search, uint64_t sets_most)
 {
 	const struct place_pool *pool = search->pool;

@@ -38,7 +38,7 @@ static void choose_best(struct choosing *c, uint64_t able)
 	c->best = set;
 }
 
-/* Chooses among the sets whose cards are all of one NUMA node. A card whose NUMA node is unknown is in none of them. */
+/* A GPU whose NUMA node is unknown is in no set. */
 static void choose_in_each_numa(struct choosing *c, const struct place_node *node, uint64_t able)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
@@ -47,13 +47,13 @@ static void choose_in_each_numa(struct choosing *c, const struct place_node *nod
 			if ((able >> j & 1) && node->card[j].numa_known &&
 			    node->card[j].numa == node->card[i].numa)
 				same |= UINT64_C(1) << j;
-		/* Consider each NUMA node once, at its first card. */
+		/* Consider each NUMA node once, at its first GPU. */
 		if (same && (unsigned)__builtin_ctzll(same) == i)
 			choose_best(c, same);
 	}
 }
 
-/* Returns false if a required card is missing. */
+/* Returns false if a required GPU is missing. */
 static bool find_must(const struct place_node *node, struct place_words must, uint64_t *ret)
 {
 	*ret = 0;

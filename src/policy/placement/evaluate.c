@@ -12,18 +12,18 @@
 	1e12 /* twelve digits of a loss of room (room.h) are compared; a loss is at most 1 */
 
 /*
- * Evaluator "share": finds the card that a request for a part of a card fits best.
+ * Evaluator "share": finds the GPU that a request for a part of a GPU fits best.
  *
- * A later request needs both compute and memory of the card. So the first cost of a placement is how much of the free capacity
- * becomes useless to usual requests: an eighth, a quarter, half and all of a card. The second cost is the capacity that stays
- * free, so that the fuller card is filled. (The first is the measure of "Beware of Fragmentation", USENIX ATC 2023. It uses a
+ * A later request needs both compute and memory of the GPU. So the first cost of a placement is how much of the free capacity
+ * becomes useless to usual requests: an eighth, a quarter, half and all of a GPU. The second cost is the capacity that stays
+ * free, so that the fuller GPU is filled. (The first is the measure of "Beware of Fragmentation", USENIX ATC 2023. It uses a
  * histogram of workloads, which is unknown here.)
  */
 
-/* The free parts of a card, as fractions of the whole card. */
+/* The free parts of a GPU, as fractions of the whole GPU. */
 #define WHOLE INT64_C(10000)
 struct place_remaining {
-	int64_t cores, memory; /* both 0 to WHOLE */
+	int64_t cores, memory; /* 0 to WHOLE */
 };
 
 static const int64_t usual_parts[] = { WHOLE / 8, WHOLE / 4, WHOLE / 2, WHOLE };
@@ -46,7 +46,6 @@ static struct place_remaining remaining_now(const struct place_card *card)
 	return remaining(card, place_cores_left(card), place_memory_left(card));
 }
 
-/* The request must fit. */
 static struct place_remaining remaining_after(const struct place_card *card,
 					      const struct place_request *request)
 {
@@ -58,7 +57,7 @@ static struct place_remaining remaining_after(const struct place_card *card,
 			 need.memory_bytes < memory ? memory - need.memory_bytes : 0);
 }
 
-/* Returns how much of the remaining compute and memory the usual requests could not use, summed over these requests. */
+/* How much of the remaining compute and memory the usual requests could not use, summed over these requests. */
 static int64_t fragmentation(struct place_remaining left)
 {
 	int64_t scarcer = left.cores < left.memory ? left.cores : left.memory, sum = 0;
@@ -69,7 +68,7 @@ static int64_t fragmentation(struct place_remaining left)
 	return sum;
 }
 
-/* Returns the cost of placing the request on the card, which it must fit. Less is better. */
+/* The request must fit. Less is better. */
 static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
 {
 	struct place_remaining now = remaining_now(card), after = remaining_after(card, request);
@@ -90,8 +89,8 @@ static void link_fill(const struct place_costs *costs, const struct place_node *
 }
 
 /*
- * Taking a card cuts off its links to cards that stay free. Links within the chosen set are not cut off, but are counted at
- * both ends, so pair_factor subtracts them.
+ * Taking a GPU cuts off its links to GPUs that stay free. Links within the chosen set are not cut off, but are counted at both
+ * ends, so pair_factor subtracts them.
  */
 static void fragment_fill(const struct place_costs *costs, const struct place_node *node,
 			  const struct place_request *request, struct place_scale *ret)
@@ -154,8 +153,8 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 }
 
 /*
- * Cost: the room for later requests (room.h) that is lost. Without a histogram of these requests, room has no price. Then all
- * cards cost the same, and the next evaluator decides.
+ * Cost: the room for later requests (room.h) that is lost. Without a histogram of these requests, all GPUs cost the same, and
+ * the next evaluator decides.
  */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
@@ -179,8 +178,8 @@ static const struct evaluator {
 #define EVALUATOR_COUNT (sizeof(evaluators) / sizeof(evaluators[0]))
 
 /*
- * Each policy's evaluators, in order. "auto" equals "topology" and suits all requests: "link" matters only if several cards are
- * requested, "share" only if a part of a card is.
+ * Each policy's evaluators, in order. "auto" equals "topology" and suits all requests: "link" matters only if several GPUs are
+ * requested, "share" only if a part of a GPU is.
  */
 static const char *const chains[][PLACE_MAX_EVALUATORS] = {
 	[PLACE_POLICY_AUTO] = { "link", "share", "fragment" },

@@ -1,17 +1,17 @@
 /*
- * Evaluators decide which of two sets of cards is better. Each evaluator gives a set a cost, which is a sum over its cards and
- * over its pairs of cards; less is better. A request is decided by a chain of evaluators. A later evaluator matters only if all
- * earlier ones see no difference. If the whole chain sees none, the cards with the lowest indexes are chosen. The evaluators,
- * and what each prefers:
+ * Evaluators decide which of two sets of GPUs is better. Each evaluator gives a set a cost, which is a sum over its GPUs and
+ * over its pairs of GPUs; less is better. A request is decided by a chain of evaluators. A later evaluator matters only if all
+ * earlier ones see no difference. If the whole chain sees none, the GPUs with the lowest indexes are chosen. The evaluators
+ * prefer:
  *
- *   link      several cards: the highest sum of pairs' link scores (place_link_score())
- *   fragment  least fragmentation: a card in use costs nothing, a free card costs its links to cards that stay free
- *   share     a part of a card: makes the least free capacity useless for later requests, then prefers the fuller card
+ *   link      several GPUs: the highest sum of pairs' link scores (place_link_score())
+ *   fragment  least fragmentation: a GPU in use costs nothing, a free GPU costs its links to GPUs that stay free
+ *   share     a part of a GPU: makes the least free capacity useless for later requests, then prefers the fuller GPU
  *   capacity  the most memory left afterwards
- *   balance   the most free compute or memory afterwards, whichever is scarcer on the card
+ *   balance   the most free compute or memory afterwards, whichever is scarcer on the GPU
  *   room      takes the least room from other kinds of requests (room.h), as the node's workload histogram knows them
- *   binpack   the highest of HAMi's card scores
- *   spread    the lowest of HAMi's card scores
+ *   binpack   the highest of HAMi's scores
+ *   spread    the lowest of HAMi's scores
  *
  * The first five names are from gpu-manager, whose allocator weighs the same things.
  */
@@ -19,7 +19,6 @@
 
 #include "policy/placement/place_request.h"
 
-/* One evaluator's costs on one node. */
 struct place_scale {
 	int64_t card[PLACE_MAX_CARDS];
 	/* If both cards of a pair are in pair_cards (bit i: card i), the pair costs pair_factor times its link score. */
@@ -30,7 +29,7 @@ struct place_scale {
 struct place_costs {
 	unsigned scale_count;
 	struct place_scale scale[PLACE_MAX_EVALUATORS];
-	uint32_t score[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* link score of each pair */
+	uint32_t score[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* of each pair */
 };
 
 /* A set's cost by each scale (evaluator). by[i] is compared only if by[0] to by[i - 1] are equal. */
@@ -38,7 +37,7 @@ struct place_cost {
 	int64_t by[PLACE_MAX_EVALUATORS];
 };
 
-/* Returns a value below 0 if `a` is better, 0 if both are equal, above 0 if `b` is better. */
+/* Below 0 if `a` is better, 0 if both are equal, above 0 if `b` is better. */
 int place_cost_compare(const struct place_costs *costs, const struct place_cost *a,
 		       const struct place_cost *b);
 
@@ -48,6 +47,6 @@ void place_cost_add(const struct place_costs *costs, const unsigned *chosen, uns
 
 bool place_evaluator_exists(const char *name);
 
-/* Fills in the costs by the request's evaluators or, if it names none, by those of its policy. Every name must exist. */
+/* By the request's evaluators or, if it names none, by those of its policy. Every name must exist. */
 void place_costs_fill(struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request);

@@ -1,8 +1,8 @@
 /*
- * A node as the allocator sees it: its cards, what is taken of each card, and how near the cards are to each other. Plain data,
+ * A node as the allocator sees it: its GPUs, how much of each is taken, and how near the GPUs are to each other. Plain data,
  * filled in by the caller.
  *
- * Shares of compute are counted in thousandths of a percent of a card's time ("mpct"), so that sums are exact. All functions of
+ * Shares of compute are counted in thousandths of a percent of a GPU's time ("mpct"), so that sums are exact. All functions of
  * src/policy/placement are thread safe, because they use their arguments only.
  */
 #pragma once
@@ -13,7 +13,7 @@
 #define PLACE_MAX_CARDS 64
 #define PLACE_CORES_WHOLE_MPCT 100000u
 
-/* The path between two cards without NVLink; a greater value is nearer. Names and order are `nvidia-smi topo -m`'s. */
+/* The path between two GPUs without NVLink; a greater value is nearer. Names and order are `nvidia-smi topo -m`'s. */
 enum place_level {
 	PLACE_LEVEL_UNKNOWN,
 	PLACE_LEVEL_SYS,  /* across CPU sockets */
@@ -26,7 +26,7 @@ enum place_level {
 };
 
 struct place_link {
-	uint8_t nvlinks; /* active NVLinks between the two cards, direct or through an NVSwitch */
+	uint8_t nvlinks; /* active NVLinks between the two GPUs, direct or through an NVSwitch */
 	enum place_level level; /* the path without NVLink */
 };
 
@@ -34,17 +34,17 @@ struct place_card {
 	const char *uuid; /* owned by the caller; must be valid as long as the node */
 	const char *type; /* model, such as "NVIDIA H200" */
 	uint64_t memory_total_bytes;
-	uint64_t memory_reserved_bytes; /* reserved by configuration, so never assigned */
+	uint64_t memory_reserved_bytes; /* by configuration, so never assigned */
 	uint64_t memory_used_bytes;
-	/* PLACE_CORES_WHOLE_MPCT; more if the card's time is overcommitted */
+	/* PLACE_CORES_WHOLE_MPCT; more if the GPU's time is overcommitted */
 	uint32_t cores_total_mpct;
 	uint32_t cores_reserved_mpct;
 	uint32_t cores_used_mpct;
-	uint32_t slots_total; /* containers that may share the card; UINT32_MAX: no limit */
+	uint32_t slots_total; /* containers that may share the GPU; UINT32_MAX: no limit */
 	uint32_t slots_used;
 	bool numa_known;
 	unsigned numa;
-	/* A MIG instance. It serves only requests for one card, because CUDA shows a process no other card beside it. */
+	/* A MIG instance. It serves only requests for one GPU, because CUDA shows a process no other GPU beside it. */
 	bool is_instance;
 	bool is_sick;
 	bool is_cordoned;
@@ -63,7 +63,7 @@ struct place_node {
 /* Sets the link in both directions. */
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link);
 
-/* Return how much of the card's memory or compute is neither reserved nor used; 0 if more is used than the card has. */
+/* Neither reserved nor used; 0 if more is used than the GPU has. */
 static inline uint64_t place_memory_left(const struct place_card *card)
 {
 	uint64_t taken = card->memory_reserved_bytes + card->memory_used_bytes;
@@ -76,14 +76,11 @@ static inline uint32_t place_cores_left(const struct place_card *card)
 	return taken < card->cores_total_mpct ? card->cores_total_mpct - (uint32_t)taken : 0;
 }
 
-/* Returns true if no part of the card is in use, and the card is neither sick nor cordoned. */
+/* True if no part of the GPU is in use, and the GPU is neither sick nor cordoned. */
 bool place_is_free(const struct place_card *card);
 
-/* Returns a name such as "SYS"; "?" for an unknown level. */
+/* Such as "SYS"; "?" for an unknown level. */
 const char *place_level_name(enum place_level level);
 
-/*
- * Returns HAMi's score of the link, higher for nearer cards: 10 (across sockets) to 60 by level, plus 100 per NVLink; 0:
- * unknown.
- */
+/* HAMi's score, higher for nearer GPUs: 10 (across sockets) to 60 by level, plus 100 per NVLink; 0: unknown. */
 unsigned place_link_score(struct place_link link);

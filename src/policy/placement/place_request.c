@@ -24,7 +24,7 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 	if (request->memory == PLACE_MEMORY_ALL)
 		need.memory_bytes = most_bytes;
 	/*
-	 * A request for an unshared card gets all time that is not reserved. If it asks for a percentage of the memory, it gets
+	 * A request for an unshared GPU gets all time that is not reserved. If it asks for a percentage of the memory, it gets
 	 * at most the memory that is not reserved.
 	 */
 	if (place_needs_whole_card(request)) {

@@ -1,6 +1,6 @@
 #include "policy/placement/room.h"
 
-/* Returns how often `need` fits into `left`. A need of 0 gives the largest result that callers can store. */
+/* A need of 0 gives the largest result that callers can store. */
 static uint64_t times(uint64_t left, uint64_t need)
 {
 	return need ? left / need : UINT16_MAX;

@@ -2,12 +2,12 @@
  * Room is the number of further requests of each kind that would still fit. This module counts it, and computes how much of it
  * a placement takes. Requests of one kind are equal. No I/O, no static data; thread safe.
  *
- * The cost of a placement is a sum over all kinds: the number of requests that no longer fit, times the kind's price.
- * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce room, such as cards
- * of a rare type or wholly free nodes, is kept for the requests that can use nothing else.
+ * The cost of a placement is a sum over all kinds: the number of requests that no longer fit, times the kind's price. The price
+ * grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce room, such as GPUs of a rare type
+ * or wholly free nodes, is kept for the requests that can use nothing else.
  *
  * ("Beware of Fragmentation", USENIX ATC 2023, measures the room that the kinds cannot use. It has one price for all kinds. If
- * one request of a kind fits on a card, the paper counts all free room of the card as usable by that kind.)
+ * one request of a kind fits on a GPU, the paper counts all free room of the GPU as usable by that kind.)
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 struct place_kind {
 	struct place_request request; /* has no UUIDs, NUMA binding or evaluators */
-	double price;                 /* price of the room for one request of this kind */
+	double price;                 /* of the room for one request of this kind */
 };
 
 struct place_histogram {
@@ -25,30 +25,28 @@ struct place_histogram {
 	struct place_kind kind[PLACE_KINDS_MAX];
 };
 
-/* For each kind: how many shares (parts of a request on one card) a card would serve if it served only this kind. */
+/* For each kind: how many shares (parts of a request on one GPU) a GPU would serve if it served only this kind. */
 struct place_fits {
 	uint16_t of[PLACE_KINDS_MAX];
 };
 
-/* For each kind: how many shares the cards of a set would serve, and how many of these cards would serve at least one. */
+/* For each kind: how many shares the GPUs of a set would serve, and how many of these GPUs would serve at least one. */
 struct place_tally {
 	uint32_t shares[PLACE_KINDS_MAX];
 	uint16_t cards[PLACE_KINDS_MAX];
 };
 
-/*
- * Count the shares that a card would serve: place_kind_fits() of one kind, place_card_fits() of each kind in the histogram.
- */
+/* Count the shares that a GPU would serve, of one kind and of each kind in the histogram. */
 uint16_t place_kind_fits(const struct place_card *card, const struct place_request *kind);
 void place_card_fits(const struct place_histogram *histogram, const struct place_card *card,
 		     struct place_fits *ret);
 void place_tally_add(const struct place_histogram *histogram, const struct place_fits *card,
 		     struct place_tally *tally);
-/* Updates the tally when one of its cards changes from `before` to `now`. */
+/* One of the tally's GPUs changes from `before` to `now`. */
 void place_tally_change(const struct place_histogram *histogram, const struct place_fits *before,
 			const struct place_fits *now, struct place_tally *tally);
 
-/* Returns how many requests of a kind a tally's cards would serve. A request for several cards needs different cards. */
+/* How many requests of a kind a tally's GPUs would serve. A request for several GPUs needs different GPUs. */
 static inline uint32_t place_room(const struct place_histogram *histogram,
 				  const struct place_tally *tally, unsigned kind)
 {
@@ -59,16 +57,16 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 }
 
 /*
- * Returns the value, by the kinds' prices, of the room that is lost if a card of `all` changes from `before` to `now`. Negative
- * if room is gained.
+ * The value, by the kinds' prices, of the room that is lost if a GPU of `all` changes from `before` to `now`. Negative if room
+ * is gained.
  */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 
-/* Returns the card as it would be with one share of the request on it. */
+/* Returns the GPU as it would be with one share of the request on it. */
 struct place_card place_with_share(const struct place_card *card,
 				   const struct place_request *request);
 
-/* Writes for each card how much of the node's room would be lost if this card got a share of the request. */
+/* For each GPU: how much of the node's room would be lost if this GPU got a share of the request. */
 void place_room_losses(const struct place_histogram *histogram, const struct place_node *node,
 		       const struct place_request *request, double ret[PLACE_MAX_CARDS]);

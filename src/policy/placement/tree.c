@@ -11,7 +11,7 @@ static enum place_level farthest(const struct place_node *node, uint64_t cards)
 	return level;
 }
 
-/* Returns, as a bit mask, card `first` and those of `cards` whose path to card `first` is shorter than `level`. */
+/* As a bit mask: card `first`, and those of `cards` whose path to card `first` is shorter than `level`. */
 static uint64_t nearer(const struct place_node *node, uint64_t cards, unsigned first,
 		       enum place_level level)
 {

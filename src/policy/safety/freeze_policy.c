@@ -57,8 +57,8 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 }
 
 /*
- * Returns true if the card has the bytes that the item lacks to reach threshold_bytes, besides those that STARTING items may
- * still take. Also true if the card has no work that might end and free memory (freeze_policy.h: Room).
+ * True if the GPU has the bytes that the item lacks to reach threshold_bytes, besides those that STARTING items may still take.
+ * Also true if the GPU has no work that might end and free memory (freeze_policy.h: Room).
  */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,
@@ -105,10 +105,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_ASKING;
 		return;
 	}
-	/*
-	 * The item began before it was noticed, and already holds the memory that it needs. If frozen, it would keep that
-	 * memory from others.
-	 */
+	/* The item was noticed late, and holds the memory that it needs. If frozen, it would keep that memory from others. */
 	if (lacks(config, item) == 0) {
 		freeze_resume(item, now_ns);
 		return;
@@ -138,7 +135,7 @@ static struct freeze_item *next_in_order(const struct freeze_config *config,
 	return best;
 }
 
-/* Counts an overtaking for waiting items that arrived before `winner` and wait for one of its cards. */
+/* Counts an overtaking for waiting items that arrived before `winner` and wait for one of its GPUs. */
 static void count_passes(const struct freeze_config *config, struct freeze_item *const *items,
 			 size_t count, const struct freeze_item *winner, uint64_t now_ns)
 {
@@ -157,7 +154,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 	uint64_t taken = cards_of(items, count, FREEZE_STARTING);
 	struct freeze_item *x = NULL;
 	while ((x = next_in_order(config, items, count, x, now_ns))) {
-		/* Only one item starts per card at a time, because a starting item may use any of its cards. */
+		/* Only one item starts per GPU at a time, because a starting item may use any of its GPUs. */
 		bool may = !(x->cards & taken) &&
 			   roomy(config, cards, card_count, items, count, x, x->cards);
 		if (may) {

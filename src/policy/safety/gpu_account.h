@@ -9,10 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GPU_ACCOUNT_SAMPLE_NS UINT64_C(200000000) /* time that a sample of the driver covers */
+#define GPU_ACCOUNT_SAMPLE_NS UINT64_C(200000000) /* covered by a sample of the driver */
 
 struct gpu_account_interval {
-	/* time since the last census that counted the task; if there is none, since the task began */
+	/* since the last census that counted the task; if there is none, since the task began */
 	uint64_t passed_ns;
 	/* how long the container was frozen: during passed_ns or, if has_samples, since the previous sample */
 	uint64_t frozen_ns;
@@ -20,19 +20,19 @@ struct gpu_account_interval {
 	bool has_samples;             /* the driver reports samples at all */
 	bool has_sample; /* the driver reported a sample of this task since the last census */
 	double share;    /* use in the latest sample, 0 to 1 */
-	uint64_t gap_ns; /* time between the last two samples; 0: there was only one */
+	uint64_t gap_ns; /* between the last two samples; 0: there was only one */
 };
 
 /*
- * Returns the estimated share, 0 to 1, of each of the `unlisted` tasks, which hold GPU memory but have no sample: the driver
- * may leave out busy processes. The tasks divide equally the part of the card's use (`busy`) that neither the samples
- * (`listed`) nor the tenants' charges (`tenants`) account for. If that part is at most GPU_ACCOUNT_NOISE, returns 0.
+ * The estimated share, 0 to 1, of each of the `unlisted` tasks, which hold GPU memory but have no sample: the driver may leave
+ * out busy processes. They divide equally the part of the GPU's use (`busy`) that neither the samples (`listed`) nor the
+ * tenants' charges (`tenants`) account for. 0 if that part is at most GPU_ACCOUNT_NOISE.
  */
 #define GPU_ACCOUNT_NOISE 0.1
 double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted);
 
 /*
- * Returns the GPU time of an interval. Only the last sample of an interval is known. It stands for the time since the previous
- * sample or, after a pause of the censuses or samples, for GPU_ACCOUNT_SAMPLE_NS.
+ * The GPU time of an interval. Only its last sample is known. The sample stands for the time since the previous sample or,
+ * after a pause of the censuses or samples, for GPU_ACCOUNT_SAMPLE_NS.
  */
 uint64_t gpu_account_ns(const struct gpu_account_interval *i);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Source: NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors). An Xid that a program causes ends the program, and
- * leaves the card as it is.
+ * Source: NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors). An Xid that a program causes ends the program, and leaves
+ * the GPU as it is.
  */
 static const struct health_xid xids[] = {
 	{ 13, HEALTH_OF_PROGRAM, "graphics engine exception" },

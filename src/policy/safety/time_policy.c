@@ -3,7 +3,7 @@
 /* Adds `rate` times the passed time to *unpaid_ns. Returns true if *unpaid_ns is now at least `bound_ns`. */
 static bool add(uint64_t *unpaid_ns, double rate, uint64_t passed_ns, uint64_t bound_ns)
 {
-	/* Bound the unpaid time, so that a tenant that no longer exceeds its charge is soon out of violation. */
+	/* A tenant that no longer exceeds its charge must soon be out of violation. */
 	const double most_ns = (double)(bound_ns + TIME_LONGEST_NS);
 	double unpaid = (double)*unpaid_ns + rate * (double)passed_ns;
 	if (unpaid > most_ns)

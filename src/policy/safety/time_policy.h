@@ -1,6 +1,6 @@
 /*
  * Compares the GPU time that the driver measured of a tenant's processes with the time that the tenant was charged for. The
- * driver's figure is independent of what the tenant says. A tenant whose measured time stays above its charged time launches
+ * driver's figure is independent of the tenant's reports. A tenant whose measured time stays above its charged time launches
  * past the library, or makes others pay for its work: violation "over_time".
  *
  * The driver observes the GPU five times a second, and each time counts the GPU's use for the one process that works at that
@@ -11,16 +11,14 @@
  *
  * It is not known exactly which time a sample covers. So it is compared with the peak: the largest share of the GPU's time that
  * the tenant was charged for in any 150 ms of the last second. Thus a tenant whose work comes in bursts is never taken for one
- * that does not pay.
- *
- * No clock, no I/O, no static data.
+ * that does not pay. No clock, no I/O, no static data.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* share of a GPU's time by which samples may exceed the charge: their error, and time that is charged to nobody */
+/* share of a GPU's time by which samples may exceed the charge: their error, and time that no tenant pays for */
 #define TIME_SLACK 0.1
 /* A tenant with a smaller peak than this counts as charged for nothing. */
 #define TIME_NOTHING 0.01
@@ -31,21 +29,18 @@
 #define TIME_LIKELY_NS UINT64_C(10000000000)
 
 struct time_reading {
-	uint64_t passed_ns; /* time since the last reading */
+	uint64_t passed_ns; /* since the last reading */
 	double peak;        /* the largest charged share of the last second (see above), 0 to 1 */
 	/* shares of the GPU's time in which, by the samples, the tenant certainly or likely worked, 0 to 1 */
 	double certain, likely;
 };
 
-/*
- * A tenant's unpaid time. A reading above peak plus slack increases it, and a reading below that decreases it, down to 0. All
- * zero at first.
- */
+/* A tenant's unpaid time. A reading above peak plus slack increases it, a reading below decreases it. All zero at first. */
 struct time_account {
 	uint64_t certain_ns, likely_ns;
 };
 
-/* Adds a reading. Returns true while the tenant is in violation. */
+/* Returns true while the tenant is in violation. */
 bool time_is_over(struct time_account *account, const struct time_reading *reading);
 
 /*

@@ -1,11 +1,11 @@
 /*
- * Decides which processes bypass the library, and what to do about them, from plain data.
+ * Decides which processes bypass the library, and the response to them, from plain data.
  *
- * Each GPU process of a tenant must register with the daemon. An offender is: an unregistered process that holds a card's
- * memory and by some sign belongs to a tenant; a process that holds more than its ledger, the memory that its library counts;
- * the largest process of a tenant above its quota; or the busiest process of a tenant that uses more GPU time than it is
- * charged for (time_policy.h). One census (list of GPU processes) proves nothing: a process that was just forked, or is about
- * to register, looks the same.
+ * Each GPU process of a tenant must register with the daemon. An offender is: an unregistered process that holds a GPU's memory
+ * and by some sign belongs to a tenant; a process that holds more than its ledger, the memory that its library counts; the
+ * largest process of a tenant above its quota; or the busiest process of a tenant that uses more GPU time than it is charged
+ * for (time_policy.h). One census (list of GPU processes) proves nothing: a process that was just forked, or is about to
+ * register, looks the same.
  *
  * No clock, no I/O, no static data. Only violation_confirm() changes an argument (`track`).
  */
@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VIOLATION_CENSUSES 3 /* number of censuses in a row that must show the violation */
+#define VIOLATION_CENSUSES 3 /* in a row that must show the violation */
 /* A violation must also last for this many census intervals, because some censuses come early. */
 #define VIOLATION_INTERVALS 2
-#define VIOLATION_END_NS UINT64_C(5000000000) /* time from SIGTERM to SIGKILL */
+#define VIOLATION_END_NS UINT64_C(5000000000) /* from SIGTERM to SIGKILL */
 
 struct tenant;
 
@@ -31,7 +31,6 @@ enum violation_reason {
 /* from the mildest to the strictest */
 enum on_violation { ON_VIOLATION_REPORT, ON_VIOLATION_FREEZE, ON_VIOLATION_END };
 
-/* Returns "unregistered", "over_ledger", "over_quota" or "over_time". */
 const char *violation_reason_name(enum violation_reason reason);
 /* The names are "report", "freeze" and "end". Parsing another text returns -EINVAL. */
 const char *on_violation_name(enum on_violation what);
@@ -58,7 +57,7 @@ const struct tenant *violation_owner(const struct violation_signs *signs, const 
 struct violation_evidence {
 	/* the driver's list is reliable and, if the daemon has restarted, all tenants' processes have registered again */
 	bool is_sound;
-	bool is_listed;  /* the driver lists the process as holding a card's memory */
+	bool is_listed;  /* the driver lists the process as holding GPU memory */
 	bool is_stopped; /* the process cannot run, so cannot register either */
 	bool is_away;    /* the process is checkpointed, or about to be */
 	bool has_owner;
@@ -69,16 +68,16 @@ struct violation_track {
 	uint64_t since_ns;
 };
 /*
- * Returns true once VIOLATION_CENSUSES censuses in a row have shown the violation, and it has lasted least_ns. Skips a census
- * that is unreliable (is_sound), or in which the listed process is stopped (is_stopped) or checkpointed (is_away). A skipped
- * census does not break the row.
+ * True once VIOLATION_CENSUSES censuses in a row have shown the violation, and it has lasted least_ns. Skips a census that is
+ * unreliable (is_sound), or in which the listed process is stopped (is_stopped) or checkpointed (is_away). A skipped census
+ * does not break the row.
  */
 bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
 		       uint64_t now_ns, uint64_t least_ns);
 
 enum violation_step {
 	VIOLATION_LEAVE,
-	VIOLATION_FREEZE, /* freeze the cgroup of the process's container */
+	VIOLATION_FREEZE, /* the cgroup of the process's container */
 	VIOLATION_STOP,   /* send SIGSTOP */
 	VIOLATION_TERM,
 	VIOLATION_KILL,
@@ -88,7 +87,7 @@ struct violation_case {
 	bool is_pardoned;           /* a user has permitted the process to go on */
 	bool is_untouchable;        /* this daemon, one of its ancestors, or process 1 */
 	bool has_own_container;     /* the container is used only by its tenant and can be frozen */
-	bool is_frozen, is_stopped; /* frozen or stopped by this daemon, and still so */
+	bool is_frozen, is_stopped; /* by this daemon, and still so */
 	bool is_terminated;
 	uint64_t terminated_ns;
 };

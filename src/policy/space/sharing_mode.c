@@ -12,7 +12,7 @@ const char *sharing_way_name(enum sharing_way way)
 	return way == SHARING_SPACE ? "space" : "time";
 }
 
-/* Rejects a cap of less than one SM, because a context without an SM cannot run anything. */
+/* A context without an SM cannot run anything. */
 static int check_sms(const struct sharing_facts *f, struct error *err)
 {
 	double least_pct = ceil(10000.0 / f->sms) / 100;

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define WINDOW_NS 250e6 /* time over which a share is measured */
+#define WINDOW_NS 250e6 /* over which a share is measured */
 /* a share counts as below the guarantee only if more than this part of the guarantee is missing */
 #define TOLERANCE 0.03
 /* the predicted lengths of a member's work are known if at most this fraction of its recent work was never timed alone */
@@ -20,8 +20,6 @@
 #define STEP_MAX_NS UINT64_C(1000000000)
 #define STUCK_NS 1e9 /* if no work ends for this long, the share is unknown */
 
-/* ---- observation ---- */
-
 static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 {
 	uint64_t step = now > *last ? now - *last : 0;
@@ -31,9 +29,8 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 }
 
 /*
- * Returns the reported work that ended since the last poll. The member reports work begun and work in flight; work ended is the
- * difference. A launch that is just being counted may be in only one of the two, so the difference may also fall. Only a new
- * maximum is progress.
+ * The reported work that ended since the last poll: work begun less work in flight. A launch that is just being counted may be
+ * in only one of the two, so the difference may also fall. Only a new maximum is progress.
  */
 static uint64_t done_since(struct mps_client *m, const struct mps_client_observation *seen)
 {
@@ -96,7 +93,7 @@ static void learn_alone(struct mps_client *m, const struct mps_client_observatio
 	m->alone_pending_ns = 0;
 }
 
-/* Learns the member's share. Long work counts when it ends; until then the share keeps its last value. */
+/* Long work counts when it ends; until then the share keeps its last value. */
 static void learn_window(struct mps_client *m, const struct mps_client_observation *seen,
 			 double done_ns)
 {
@@ -130,8 +127,6 @@ void mps_client_observe(struct mps_client *m, const struct mps_client_observatio
 	m->credit_ns -= (double)new_work;
 }
 
-/* ---- results ---- */
-
 bool mps_client_is_known(const struct mps_client *m)
 {
 	return m->alone.for_ns >= ALONE_KNOWN_NS && m->alone.done_ns > 0;
@@ -142,7 +137,7 @@ double mps_client_speed(const struct mps_client *m)
 	return mps_client_is_known(m) ? m->alone.done_ns / m->alone.for_ns : 1;
 }
 
-/* Returns reported work per nanosecond at a pace of 1: alone on the whole card. */
+/* Reported work per nanosecond at a pace of 1: alone on the whole GPU. */
 static double whole_speed(const struct mps_client *m)
 {
 	return mps_client_speed(m) / (m->part > 0 ? m->part : 1);
@@ -177,8 +172,6 @@ uint64_t mps_client_granted_ns(const struct mps_client *m)
 	return (uint64_t)fmin(fmax(m->credit_ns, 0), (double)SPACE_PLENTY_NS);
 }
 
-/* ---- paces ---- */
-
 static bool is_measured(const struct mps_client *m)
 {
 	return m->is_present && m->guarantee > 0 && m->is_learned && mps_client_is_known(m) &&
@@ -186,9 +179,8 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * Returns the lower bound of the member's pace: `least` if its speed is known. If not, the member's work may have been timed
- * while all `present` members ran, and so seem up to `present` times too long. So the bound is `least` times `present`, at most
- * 1.
+ * `least` if the member's speed is known. If not, its work may have been timed while all `present` members ran, and so seem up
+ * to `present` times too long. So the bound is `least` times `present`, at most 1.
  */
 static double least_pace(const struct mps_client *m, int present)
 {
@@ -201,10 +193,7 @@ static bool is_above(const struct mps_client *m, int present)
 	       mps_client_share(m) > (1 + ABOVE) * least_pace(m, present);
 }
 
-/*
- * Slows members that are above their guarantees, the lowest priority first. A higher priority is slowed only when the lower
- * ones have little more than their guarantees.
- */
+/* A higher priority is slowed only when the lower ones have little more than their guarantees. */
 static void slow_down(struct mps_client *const *m, size_t count, int present, double by)
 {
 	const struct mps_client *lowest = NULL;
@@ -221,10 +210,7 @@ static void slow_down(struct mps_client *const *m, size_t count, int present, do
 	}
 }
 
-/*
- * Raises the pace of a held member. Removes the pace once it is more than twice the member's share, because it limits nothing
- * then.
- */
+/* Removes the pace once it is more than twice the member's share, because it limits nothing then. */
 static void speed_up(struct mps_client *m, double by)
 {
 	if (!m->is_held)

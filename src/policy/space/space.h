@@ -6,11 +6,11 @@
  *   reported  work that a member launched, counted by the lengths that its library predicts and reports (reported_work_ns)
  *   speed     reported work per nanosecond with work in flight while no other member works. It is learned only when the
  *             others are away or pause by themselves. No member is ever stopped to learn the speed of another.
- *   share     the part of the card that a member got: the reported work that ended, divided by the work that would have ended
+ *   share     the part of the GPU that a member got: the reported work that ended, divided by the work that would have ended
  *             without other members. Counts only time in which the member had work, or a thread held at the gate.
  *   below     a member is below if its share is measurably less than its guarantee. To know this, the member's speed and the
  *             lengths of its work must be known.
- *   pace      the most reported work that a member may begin per nanosecond, as a part of what it does alone on the whole card
+ *   pace      the most reported work that a member may begin per nanosecond, as a part of its speed alone on the whole GPU
  *
  * When a member is below, members above their guarantee get a pace: at first their present share, then less and less until the
  * member below has its guarantee. When that member has more, the paces rise again. No pace is less than a member's guarantee.
@@ -47,7 +47,7 @@ struct mps_client_observation {
 	uint64_t reported_work_ns; /* predicted length of the work that the member began */
 	/* the part of reported_work_ns for kernels that were timed fewer than three times without another tenant's work */
 	uint64_t untried_ns;
-	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
+	uint64_t inflight_ns; /* predicted; not monotonic */
 	double busy_ns;       /* time with work in flight since the last poll */
 	double wanted_ns;     /* like busy_ns, but also counts time in which a thread was held */
 };
@@ -59,15 +59,13 @@ struct space_rate {
 
 /* Initialize to all zeros. */
 struct mps_client {
-	/* set by the caller, as parts of the card during the group's lease: */
+	/* set by the caller, as parts of the GPU during the group's lease: */
 	double guarantee; /* 0: none */
 	double least;     /* lower bound of the member's pace, above 0 */
-	double part;      /* part of the SMs that the member's processes can use; 0: all */
+	double part;      /* of the SMs that the member's processes can use; 0: all */
 	int priority;
 
-	/*
-	 * reported_work_ns, untried_ns and done_ns: values of the last poll, which the next poll compares with its counters
-	 */
+	/* reported_work_ns, untried_ns and done_ns: values of the last poll, which the next poll compares with its counters */
 	bool is_counted;
 	uint64_t reported_work_ns, untried_ns, done_ns;
 	uint64_t wanted_at;
@@ -84,26 +82,27 @@ struct mps_client {
 	struct space_rate window;
 	double alone_pending_ns,
 		window_pending_ns; /* busy_ns and wanted_ns since the member's work last ended */
-	/* work that ended since the last poll, as the time that this work takes alone on the whole card */
+	/* work that ended since the last poll, as the time that this work takes alone on the whole GPU */
 	double work_ns;
 
 	/* results of space_set_paces(): */
 	bool is_below;
-	bool needs_pace;  /* the member was below its guarantee, so others are slowed for it */
-	double pace;      /* part of the card; 0: unlimited */
-	bool is_held;     /* the pace is in force now */
-	double credit_ns; /* reported work that the member may begin; negative: it began too much */
+	bool needs_pace; /* the member was below its guarantee, so others are slowed for it */
+	double pace;     /* part of the GPU; 0: unlimited */
+	bool is_held;    /* the pace is in force now */
+	/* reported work that the member may begin; negative: it began too much */
+	double credit_ns;
 };
 
 /* Records one poll at now_ns. dt_ns: time since the last poll; 0 if the group could not run. */
 void mps_client_observe(struct mps_client *member, const struct mps_client_observation *seen,
 			uint64_t now_ns, uint64_t dt_ns);
 bool mps_client_is_known(const struct mps_client *member);
-/* Returns the member's reported work per nanosecond while no other member runs; 1 until known. */
+/* The member's reported work per nanosecond while no other member runs; 1 until known. */
 double mps_client_speed(const struct mps_client *member);
-/* Returns the member's share of the card, computed from its speed; 0: not measured. */
+/* The member's share of the GPU, computed from its speed; 0: not measured. */
 double mps_client_share(const struct mps_client *member);
-/* Returns true if measuring the member alone would still teach something new. */
+/* True if measuring the member alone would still teach something new. */
 bool mps_client_learns(const struct mps_client *member);
 /*
  * Convert the time that work takes while no other member works (work_ns) to reported work (see the terms above), and back.
@@ -111,7 +110,7 @@ bool mps_client_learns(const struct mps_client *member);
  */
 uint64_t mps_client_reported_work_ns(const struct mps_client *member, uint64_t work_ns);
 uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t reported_work_ns);
-/* Returns the reported work that the member may begin now. */
+/* The reported work that the member may begin now. */
 uint64_t mps_client_granted_ns(const struct mps_client *member);
 /* Call after all members were polled. Decides which members are held, and their paces. */
 void space_set_paces(struct mps_client *const *members, size_t count, uint64_t dt_ns);

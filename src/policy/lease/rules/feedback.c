@@ -40,7 +40,7 @@ struct feedback_gains feedback_gains(const struct feedback_config *c)
 	return g;
 }
 
-/* A NaN becomes `low`. */
+/* NaN becomes `low`. */
 static double clamp(double value, double low, double high)
 {
 	if (!(value > low))

@@ -5,16 +5,16 @@
  *
  *     rate = p x error + i x (integral of error over time) - d x (slope of the measured share)
  *
- * The rate is also a share: it limits launches to that fraction of the device's time. Measured shares first pass a
- * low-pass filter with time constant `smooth`. With p = 1 and i = 1 / smooth, a device that follows the rate exactly reaches
- * its target at once. A device that runs twice or half as much as the rate also converges.
+ * The rate is also a share: it limits launches to that fraction of the device's time. Measured shares first pass a low-pass
+ * filter with time constant `smooth`. With p = 1 and i = 1 / smooth, a device that follows the rate exactly reaches its target
+ * at once. A device that runs twice or half as much as the rate also converges.
  *
  *   P     Lu et al.'s algorithm: the rate is p x error, so the share stays below the target by a fixed part
  *   PI    no error remains
  *   PID   like PI, and also lowers the rate early when the share rises fast
  *
- * The integral stands still while the tenant takes less than it is given, and never leaves the range of the rate: it does
- * not wind up. The period between two samples is halved while the error is large, and grows while it is small.
+ * The integral stands still while the tenant takes less than it is given, and never leaves the range of the rate: it does not
+ * wind up. The period between two samples is halved while the error is large, and grows while it is small.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 
 enum feedback_control { FEEDBACK_P, FEEDBACK_PI, FEEDBACK_PID };
 
-/* A gain of this value means the default gain of the selected control. */
+/* selects the default gain of the control */
 #define FEEDBACK_OWN_GAIN (-1.0)
 
 struct feedback_gains {
@@ -34,7 +34,7 @@ struct feedback_gains {
 
 struct feedback_config {
 	enum feedback_control control;
-	struct feedback_gains gains; /* each is FEEDBACK_OWN_GAIN or an explicit gain */
+	struct feedback_gains gains; /* FEEDBACK_OWN_GAIN or an explicit gain */
 	uint64_t period_min_ns,
 		period_max_ns; /* bounds of the adaptive period, which begins at period_min_ns */
 	uint64_t smooth_ns;    /* time constant of the measured share's filter */
@@ -56,7 +56,7 @@ struct feedback_loop {
 };
 
 /*
- * Call at each period's end; dt_ns is its length. `target` and `measured`: shares, clamped to 0..1 (a NaN to 0). `is_limited`:
+ * Call at each period's end; dt_ns is its length. `target` and `measured`: shares, clamped to 0..1 (NaN to 0). `is_limited`:
  * the tenant used up what the last rate allowed. Returns the next rate, 0 to rate_max, and sets loop->period_ns.
  */
 double feedback_update(const struct feedback_config *config, struct feedback_loop *loop,

@@ -30,14 +30,12 @@ void lend_reset(struct lend_tenant *tenant)
 	tenant->reason = tenant->may_borrow ? LEND_UNNEEDED : LEND_OFF;
 }
 
-/* ---- demand ---- */
-
 static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
 {
 	return now_ns > before_ns ? 100.0 * (double)(now_ns - before_ns) / (double)dt_ns : 0;
 }
 
-/* Returns the demand to remember: `now` if demand has risen, else a value that decays slowly from `before` to `now`. */
+/* `now` if demand has risen, else a value that decays slowly from `before` to `now`. */
 static double fade(const struct lend_config *config, double before, double now, uint64_t dt_ns)
 {
 	if (now >= before)
@@ -67,9 +65,7 @@ static void update_demand(const struct lend_config *config, struct lend_tenant *
 	t->own_demand_pct = fade(config, t->own_demand_pct, demand, dt_ns);
 }
 
-/* ---- time that may be lent ---- */
-
-/* Returns how much of `owned` percent may be lent if `demand` percent are wanted. */
+/* How much of `owned` percent may be lent if `demand` percent are wanted. */
 static double spare_of(const struct lend_config *config, double owned, double demand)
 {
 	return owned > demand ? (owned - demand) * (1 - config->reserve_pct / 100) : 0;
@@ -99,9 +95,7 @@ static double find_spare(const struct lend_config *config, struct lend_tenant *c
 	return sum + (any_unpromised ? spare_of(config, left, unpromised_demand) : left);
 }
 
-/* ---- borrowers ---- */
-
-/* Returns how many percent above its own cap the tenant would use. */
+/* How many percent above its own cap the tenant would use. */
 static double wanted_pct(const struct lend_config *config, const struct lend_tenant *t)
 {
 	double wanted = t->demand_pct * LEND_HEADROOM + LEND_HEADROOM_PCT;
@@ -113,7 +107,7 @@ static double wanted_pct(const struct lend_config *config, const struct lend_ten
 	return wanted > t->limit_pct ? wanted - t->limit_pct : 0;
 }
 
-/* Returns the tenant's loan if each tenant may borrow at most `level` times its guarantee. */
+/* Each tenant may borrow at most `level` times its guarantee. */
 static double loan_at_level(const struct lend_config *config, const struct lend_tenant *t,
 			    double level)
 {
@@ -155,8 +149,6 @@ static double find_level(const struct lend_config *config, struct lend_tenant *c
 	}
 	return level;
 }
-
-/* ---- pace ---- */
 
 static void move_limit(const struct lend_config *config, struct lend_tenant *t, double target,
 		       bool is_wanted)

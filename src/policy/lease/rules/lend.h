@@ -25,10 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Changes of a limit by less than this, in percent of the GPU, are left out, unless they reach the tenant's own cap or
- * most_pct.
- */
+/* Smaller changes of a limit, in percent of the GPU, are left out, unless they reach the tenant's own cap or most_pct. */
 #define LEND_BAND_PCT 2.0
 #define LEND_HEADROOM 1.1     /* a borrower gets its demand times this, plus LEND_HEADROOM_PCT */
 #define LEND_HEADROOM_PCT 5.0 /* percent of the GPU, so that a growing demand can show */
@@ -41,7 +38,6 @@ struct lend_config {
 	double reserve_pct; /* part of an owner's unused time that is not lent */
 };
 
-/* Period 100 ms, fade 300 ms, limit 100 %, step 30 %, reserve 10 %. */
 struct lend_config lend_default_config(void);
 
 enum lend_reason {

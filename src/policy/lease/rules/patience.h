@@ -4,8 +4,8 @@
  * its turn wants to work again. If the holder's pause was shorter than two hand-overs, patience doubles, up to a bound. If the
  * pause was longer, patience shrinks by an eighth of its excess over the lower bound.
  *
- * The rule applies to tenants, which hold a lease, and to the processes of one tenant, which take turns within that lease.
- * No clock, no I/O. Not thread safe. All times are nanoseconds of any one clock.
+ * The rule applies to tenants, which hold a lease, and to the processes of one tenant, which take turns within that lease. No
+ * clock, no I/O. Not thread safe. All times are nanoseconds of any one clock.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct patience {
 	uint64_t ns;  /* the holder's turn ends after it was idle for this long */
 	bool gave_up; /* the holder lost its turn for idleness, and has not wanted to work since */
-	uint64_t idle_since; /* when the holder became idle; valid while gave_up is set */
+	uint64_t idle_since; /* valid while gave_up is set */
 };
 
 struct patience_bounds {

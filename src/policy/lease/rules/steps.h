@@ -27,12 +27,12 @@
 #define STEPS_LATE 1.15
 #define STEPS_LATE_NS 1e6
 
-/* Trial of depths: some steps with the usual depth, some with a whole step as depth; then the result holds for a while. */
+/* Some steps run with the usual depth, some with a whole step as depth; then the result holds for a while. */
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
-	uint32_t sync_points;   /* number of sync points, as last reported */
-	unsigned seen;          /* number of sync points counted so far, until length_ns is known */
+	uint32_t sync_points;   /* as last reported */
+	unsigned seen;          /* sync points counted so far, until length_ns is known */
 	double since_ns;        /* charge at the latest sync point */
 	double length_ns;       /* fading mean of the charge of a step */
 	uint64_t gap_before_ns; /* gap_ns as reported at the latest sync point */
@@ -52,9 +52,9 @@ struct steps {
  */
 void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, double charged_ns,
 		   bool may_try);
-/* Returns the length of a step; 0 if unknown, or longer than most_ns. */
+/* 0 if unknown, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
-/* Returns true if the work of a whole step may be in flight. */
+/* True if the work of a whole step may be in flight. */
 bool steps_may_be_ahead(const struct steps *s, double most_ns);
-/* Returns the charge that is left until the present step has taken too long; 0 if it has, or no length is known. */
+/* The charge that is left until the present step has taken too long; 0 if it has, or no length is known. */
 double steps_left_ns(const struct steps *s, double charged_ns, double most_ns);

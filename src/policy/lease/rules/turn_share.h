@@ -2,9 +2,7 @@
  * Scales the GPU share of a tenant that takes turns in GPU memory (swap_schedule.h). A swapped-out tenant gets no GPU time. In
  * compensation, its guarantee and its cap are raised during its turn in memory, so that both hold on average over turn and
  * absence. An absence counts only while the tenant had work, because a guarantee covers only such time. The scale is 1 +
- * absence / turn, where the turn is the longer of the last two observed, and at least 1 s.
- *
- * No clock, no I/O; times are nanoseconds.
+ * absence / turn, where the turn is the longer of the last two observed, and at least 1 s. No clock, no I/O.
  */
 #pragma once
 
@@ -13,9 +11,10 @@
 
 /* Initialize to all zeros. A "turn" in this file is a stay in GPU memory, not a lease. */
 struct turn_share {
-	uint64_t seen_ns; /* time of the last turn_share_observe(); 0 before the first */
+	uint64_t seen_ns; /* the last turn_share_observe(); 0 before the first */
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
-	uint64_t here_ns; /* length of the present turn so far, or of the last one if swapped out */
+	/* length of the present turn so far, or of the last one if swapped out */
+	uint64_t here_ns;
 	uint64_t last_here_ns; /* length of the turn before the one in here_ns */
 	uint64_t away_ns;      /* in the latest absence: time in which the tenant had work */
 };

@@ -1,12 +1,10 @@
 /*
- * The terms of turns on a card: how long a turn is, and how much work may be in flight in a turn.
+ * How long a turn on a device is, and how much work may be in flight in it.
  *
- * A gang's turn (device_gang.h) costs more than another tenant's turn: all of the gang's cards wait until the last card is
+ * A gang's turn (device_gang.h) costs more than another tenant's turn: all of the gang's devices wait until the last device is
  * free, and its ranks begin with nothing in flight. Work that waits for another rank also counts as in flight and soon fills
- * the usual depth. So while a card has a gang among its tenants, turns are longer and more work may be in flight. Neither helps
- * much without the other (docs/decisions/gang-turns.md).
- *
- * Pure; thread safe.
+ * the usual depth. So while a device has a gang among its tenants, turns are longer and more work may be in flight. Neither
+ * helps much without the other (docs/decisions/gang-turns.md). Pure; thread safe.
  */
 #pragma once
 
