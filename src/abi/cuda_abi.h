@@ -87,10 +87,7 @@ typedef struct CUuuid_st {
 	char bytes[16];
 } CUuuid;
 
-/*
- * Special stream handles. The handle NULL means CU_STREAM_PER_THREAD in calls whose name ends in _ptsz or _ptds, and
- * CU_STREAM_LEGACY in all others.
- */
+/* The handle NULL means CU_STREAM_PER_THREAD in calls whose name ends in _ptsz or _ptds, else CU_STREAM_LEGACY. */
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 

@@ -43,10 +43,7 @@ int paths_check_text(const char *dir, struct error *err);
 /* Creates a run directory and its base (0700), and calls paths_check_private() on both. The base's parent must exist. */
 int paths_make_private(const char *run_dir, struct error *err);
 
-/*
- * Creates a directory that root owns and everybody may read (0755), and its parents. -EPERM if the directory exists and another
- * user owns it or may write to it.
- */
+/* Creates a directory of root that everybody may read (0755), and its parents. -EPERM if others own or may write to it. */
 int paths_make_system(const char *dir, struct error *err);
 
 /*

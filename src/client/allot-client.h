@@ -82,10 +82,7 @@ void allot_client_close(allot_client *client);
 /* The daemon's name and version, "allotd 0.1.0". The text belongs to the client. */
 const char *allot_client_daemon(const allot_client *client);
 
-/*
- * A descriptor for poll(): it becomes readable or hung up when the daemon has gone. It belongs to the client; do not read from
- * it.
- */
+/* A descriptor for poll(): readable or hung up when the daemon has gone. Owned by the client; do not read from it. */
 int allot_client_fd(const allot_client *client);
 
 /* Gets a snapshot of all devices and tenants. Free it with allot_list_free(). */
@@ -153,10 +150,7 @@ uint32_t allot_tenant_uid(const allot_tenant *tenant);
 /* -100 to 100; a tenant of a higher priority may interrupt one of a lower. */
 int allot_tenant_priority(const allot_tenant *tenant);
 
-/*
- * A tenant has one share for each device that it may use, in the order in which its programs number their GPUs. Returns NULL if
- * i is not less than the count.
- */
+/* One share for each device, in the order in which programs number their GPUs. NULL if i is not less than the count. */
 size_t allot_tenant_share_count(const allot_tenant *tenant);
 const allot_share *allot_tenant_share(const allot_tenant *tenant, size_t i);
 
@@ -179,10 +173,7 @@ double allot_share_cores_limit_now_pct(const allot_share *share);
 double allot_share_got_1s_pct(const allot_share *share);
 double allot_share_got_60s_pct(const allot_share *share);
 
-/*
- * How long the tenant's threads have waited for their turn on the GPU, and how many allocations were refused, both since the
- * tenant was made.
- */
+/* Since the tenant was made: how long its threads waited for their turn; how many allocations were refused. */
 double allot_share_waited_s(const allot_share *share);
 uint64_t allot_share_denied(const allot_share *share);
 

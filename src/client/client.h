@@ -42,10 +42,7 @@ const char *client_run_dir(const struct client *client);
 int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
 		   struct error *err);
 
-/*
- * The two steps of client_request(). The first gets the reply as text, which the caller frees. The second makes the JSON object
- * or the error from that text.
- */
+/* The two steps of client_request(): get the reply as text, which the caller frees; make the object or error from it. */
 int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
 			struct error *err);
 int client_read_reply(struct client *client, const char *text, json_t **ret_reply,

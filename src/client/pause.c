@@ -5,10 +5,7 @@
 
 #define POLL_NS 50000000
 
-/*
- * Asks the daemon whether the request is done. Names the tenant by its id if the first reply (`first`) had one, because another
- * tenant may get the name meanwhile.
- */
+/* Names the tenant by its id if the first reply had one, because another tenant may get the name meanwhile. */
 static int ask(struct client *client, const char *op, const char *name, const json_t *first,
 	       bool swap_out, json_t **ret_reply, struct error *err)
 {

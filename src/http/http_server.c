@@ -138,10 +138,7 @@ static struct server_call *choose_victim(const struct server *s, uint64_t now_ns
 	return first;
 }
 
-/*
- * Closes one connection, if one may be closed. Returns whether there is room for a new connection. To libmicrohttpd, a socket
- * that was shut down looks like a client that left.
- */
+/* Returns whether there is room for a new connection. libmicrohttpd takes a shut-down socket for a client that left. */
 static bool make_room(struct server *s)
 {
 	struct server_call *first = choose_victim(s, clock_now_ns());

@@ -29,10 +29,7 @@ struct server_request {
 	size_t body_size;
 	struct server_call *call;
 	void *tls; /* the gnutls_session_t, valid until the handler returns; NULL without TLS */
-	/*
-	 * The handler may store here when it identified the client, for later requests of the same connection. 0 at first; NULL
-	 * without TLS.
-	 */
+	/* when the handler identified the connection's client, for its later requests; 0 at first; NULL without TLS */
 	uint64_t *authorized_ns;
 };
 
@@ -55,10 +52,7 @@ struct server_answer {
 	bool is_stream;
 };
 
-/*
- * Returns the decoded value of an argument after '?' in the URL, "" if it has no value, or NULL if it is missing. Valid until
- * the handler returns.
- */
+/* The decoded value of an argument in the URL, "" if it has no value, NULL if missing. Valid until the handler returns. */
 const char *server_request_argument(const struct server_request *request, const char *name);
 
 int server_start(const struct server_config *config, struct server **ret, struct error *err);

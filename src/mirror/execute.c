@@ -182,10 +182,7 @@ static bool is_absent_or_empty(const char *place)
 
 enum occupant { ABSENT_OR_EMPTY, OTHER_MIRROR, SAME_MIRROR };
 
-/*
- * Finds whether a mirror is at `place`, and whether its RECORD equals `record`. -EEXIST if anything but a mirror or an empty
- * directory is there.
- */
+/* -EEXIST if anything but a mirror or an empty directory is at `place`. */
 static int find_occupant(const char *place, const char *record, enum occupant *ret,
 			 struct error *err)
 {

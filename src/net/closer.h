@@ -13,8 +13,5 @@
  * the peer could get ECONNRESET in place of the last reply.
  */
 void closer_close(uid_t uid, int fd);
-/*
- * Returns true if a close() hangs in the user's thread, or if too many descriptors wait for that thread. If so, accept no more
- * connections from that user.
- */
+/* True if a close() hangs in the user's thread, or too many descriptors wait for it. Then accept no more from that user. */
 bool closer_is_stuck(uid_t uid);

@@ -31,10 +31,7 @@ enum grpc_status {
 /* A status is 0 to 16 in decimal. Any other value becomes GRPC_UNKNOWN, as the protocol requires of clients. */
 enum grpc_status grpc_status_parse(const char *value, size_t size);
 
-/*
- * For the value of `grpc-message`. '%' and bytes that are not printable ASCII become %XX; a malformed %XX is decoded to itself.
- * Results end with a NUL, and are cut if too long.
- */
+/* '%' and bytes that are not printable ASCII become %XX; a malformed %XX is decoded to itself. Long results are cut. */
 void grpc_text_encode(const char *text, char ret_value[GRPC_CODED_TEXT_MAX]);
 void grpc_text_decode(const char *value, size_t size, char ret_text[GRPC_TEXT_MAX]);
 

@@ -25,10 +25,7 @@ struct grpc_limits grpc_limits_default(void);
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err);
 
-/*
- * Closes all connections without waiting for their peers, and calls `gone` for each kept call. Not to be called from a handler.
- * NULL is allowed; returns NULL.
- */
+/* Does not wait for peers; calls `gone` for each kept call. Not for handlers. NULL is allowed; returns NULL. */
 struct grpc_server *grpc_server_free(struct grpc_server *server);
 
 unsigned grpc_server_connections(const struct grpc_server *server);

@@ -6,10 +6,7 @@
 
 struct grpc_call;
 
-/*
- * Called when a request has arrived. `message` is valid until the handler returns. The handler must end the call
- * (grpc_call_end()) or keep it (grpc_call_keep()).
- */
+/* `message` is valid until the handler returns, which must call grpc_call_end() or grpc_call_keep(). */
 typedef void (*grpc_handler)(void *data, struct grpc_call *call, const uint8_t *message,
 			     size_t size);
 

@@ -14,10 +14,7 @@ struct net_link {
 	uint64_t end_ns; /* on the clock of base/clock.h */
 };
 
-/*
- * Connects a stream socket to `path`. -ETIMEDOUT if the server's queue of connections stayed full; -ECANCELED if stop_fd became
- * readable; or another -errno.
- */
+/* -ETIMEDOUT if the server's queue of connections stayed full; -ECANCELED if stop_fd became readable; or another -errno. */
 int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t end_ns);
 void net_link_close(struct net_link *link);
 

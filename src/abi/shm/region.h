@@ -62,10 +62,7 @@ static inline enum lease_state lease_state_of(uint32_t word)
 	return (enum lease_state)(word & LEASE_STATE_MASK);
 }
 
-/*
- * Whether the library rings the doorbell at a sync point: a wait after which none of the process's work on the device is in
- * flight (library/launch/sync_point.h).
- */
+/* When the library rings the doorbell at sync points: waits after which the process has no work on the device in flight. */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD, /* never */
 	/* At each sync point. The library first clears region_slot_device.busy, unless another thread has launched work. */
@@ -120,10 +117,7 @@ struct region_control_device {
 	_Atomic uint64_t long_work_ns;
 	/* always 0, because an older library reads another field here */
 	uint64_t reserved;
-	/*
-	 * A process that holds a lease and had no work in flight for this long rings the doorbell. The daemon can then give the
-	 * lease to another tenant.
-	 */
+	/* After this long without work, a process with a lease rings the doorbell, so that another tenant can get the lease. */
 	_Atomic uint64_t idle_ns;
 	/* memory of processes that have not yet mapped the files of a restarted daemon; counts as used */
 	_Atomic uint64_t unslotted_bytes;
@@ -163,10 +157,7 @@ struct region_control {
 	uint64_t epoch; /* differs for each start of a daemon */
 	/* for the library's log; the daemon may change the name */
 	char tenant_name[REGION_NAME_MAX];
-	/*
-	 * Incremented at least 10 times a second. Once a second is enough while no tenant has work and all processes detect the
-	 * daemon's end by `owner` (region_slot.heeds_owner).
-	 */
+	/* incremented 10 times a second; once a second while no tenant works and all processes have heeds_owner */
 	_Atomic uint32_t heartbeat;
 	/*
 	 * 1 while a restarted daemon waits until the tenant's processes have mapped its new files. New allocations wait for at
@@ -311,10 +302,7 @@ struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
 	/* Predicted duration of the paid work, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
-	/*
-	 * The part of work_ns for kernels with fewer than three timed runs without other tenants' work on the device. The
-	 * prediction for such a kernel is a guess or an upper bound.
-	 */
+	/* The part of work_ns for kernels whose predicted length is a guess, as they rarely ran alone on the device. */
 	_Atomic uint64_t untried_ns;
 	uint64_t reserved; /* an older library writes here; the daemon does not read it */
 };
@@ -328,10 +316,7 @@ struct region_bell {
 	_Alignas(64) _Atomic uint32_t ring_count; /* futex word, seq_cst; incremented at each ring */
 	/* Number of sync points (enum region_sync_point). */
 	_Atomic uint32_t sync_points;
-	/*
-	 * A part of busy_ns: from the start of each lease until the program is ahead of the GPU. A program is ahead if 1 ms of
-	 * work or half of depth_ns is in flight.
-	 */
+	/* A part of busy_ns: from each lease's start until 1 ms of work or half of depth_ns is in flight. */
 	_Atomic uint64_t ramp_ns;
 	uint64_t reserved; /* an older library writes here; the daemon does not read it */
 	/* Total time from each sync point to the next launch, without the time that the gate held that launch. */

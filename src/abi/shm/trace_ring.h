@@ -52,10 +52,7 @@ enum trace_kind {
 	TRACE_SYNC, /* copies and memsets that are complete when the call returns */
 	/* The gate held a thread (library/launch/gate.h). amount: TRACE_WAIT_ flags of all reasons for the wait. */
 	TRACE_GATE_WAIT,
-	/*
-	 * TRACE_ALLOC to TRACE_DENIED: memory. subject: address or handle; amount: bytes, 0 if unknown; for TRACE_DENIED the
-	 * bytes that were requested.
-	 */
+	/* TRACE_ALLOC to TRACE_DENIED: memory. subject: address or handle; amount: bytes (for TRACE_DENIED: requested). */
 	TRACE_ALLOC,
 	TRACE_FREE,
 	TRACE_DENIED,
@@ -190,10 +187,7 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 	atomic_store_explicit(&p->number, number, memory_order_release);
 }
 
-/*
- * Copies the event `number`. Returns false if its place holds another or an incomplete event. *ret_there is the field `number`
- * of that place.
- */
+/* False if the place of event `number` holds another or an incomplete event, whose number is then *ret_there. */
 static inline bool trace_ring_get(const struct trace_ring *ring, uint64_t number,
 				  struct trace_event *ret, uint64_t *ret_there)
 {

@@ -21,10 +21,7 @@
 #include "base/error.h"
 #include "http/address.h"
 
-/*
- * The settings of a page, with their names in allotd and allot-scheduler. The caller owns the texts. "none" and "off" mean
- * unset.
- */
+/* The settings of a page, as allotd and allot-scheduler name them. "none" and "off" mean unset. */
 struct access_settings {
 	const char *web_listen, *web_token_file, *web_tls_certificate, *web_tls_key;
 	const char *web_change_token_file; /* NULL if the program has no such setting */

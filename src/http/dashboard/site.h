@@ -45,10 +45,7 @@ struct site_config {
 
 struct site;
 
-/*
- * Reads the tokens once, so that errors in them are found now, and starts to listen. Sets *ret to NULL if web_listen is off. On
- * -errno, the error names the setting.
- */
+/* Reads the tokens once, to find errors in them, and listens. *ret is NULL if web_listen is off. Errors name the setting. */
 int site_open(const struct site_config *config, struct site **ret, struct error *err);
 /* NULL is allowed; returns NULL. */
 struct site *site_close(struct site *site);
@@ -59,10 +56,7 @@ void site_answer_text(struct json_text *text, struct server_answer *ret);
 void site_answer_no_memory(struct server_answer *ret);
 /* Answers with JSON text from malloc(), which the server then owns; with an error if `text` is NULL (out of memory). */
 void site_answer_own(char *text, struct server_answer *ret);
-/*
- * Call first in a route of server-sent events. Returns false for a HEAD request, which begins no stream: *ret is then the whole
- * answer.
- */
+/* Call first in a route of events. False for a HEAD request, which begins no stream: *ret is then the whole answer. */
 bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
 /* Answers with a stream of server-sent events, or with an error if `added` is negative: the program has too many streams. */
 void site_answer_stream(int added, struct server_answer *ret);

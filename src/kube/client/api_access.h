@@ -38,8 +38,5 @@ int access_by_setting(const char *kube_api, struct kube_access *ret, struct erro
 
 void access_free(struct kube_access *access);
 
-/*
- * Reads a text file without the white space at its end; the caller frees the text. -EINVAL if the file is empty, too large or
- * contains NUL.
- */
+/* The caller frees the text, which has no white space at its end. -EINVAL if it is empty, above 1 MiB or has a NUL. */
 int access_read_file(const char *path, char **ret, struct error *err);

@@ -41,10 +41,7 @@ struct kube_answer {
 };
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);
-/*
- * Called for each line of the answer. A line is one JSON object, such as an event of a watch. Before the first line, `object`
- * is NULL, which says that the status is 2xx.
- */
+/* Called for each line of the answer, a JSON object; first with NULL, which says that the status is 2xx. */
 typedef void (*kube_line)(void *data, json_t *object);
 
 /* The caller keeps `access` valid for the client's life. Returns -ENOENT if there is no libcurl. */

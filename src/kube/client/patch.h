@@ -11,9 +11,6 @@ struct patch_pair {
 	const char *value; /* NULL removes the annotation or label */
 };
 
-/*
- * Returns the patch as JSON, which the caller frees. `version` NULL allows any version. Returns NULL if out of memory or if a
- * value is not UTF-8.
- */
+/* The caller frees the JSON. `version` NULL allows any version. NULL if out of memory or if a value is not UTF-8. */
 char *patch_metadata(const struct patch_pair *annotation, size_t annotations,
 		     const struct patch_pair *label, size_t labels, const char *version);

@@ -17,10 +17,7 @@ struct reactor *reactor_free(struct reactor *reactor); /* NULL is allowed; retur
 int reactor_fd(const struct reactor *reactor);
 void reactor_process(struct reactor *reactor);
 
-/*
- * reactor_on_ready() sets the handler for the events (EPOLLIN, ...) of all descriptors. reactor_watch() sets which events of fd
- * are watched; 0 stops watching.
- */
+/* One handler gets the events of all descriptors. reactor_watch() sets which events of fd are watched; 0: none. */
 void reactor_on_ready(struct reactor *reactor, reactor_handler handler, void *data);
 int reactor_watch(struct reactor *reactor, int fd, uint32_t events);
 

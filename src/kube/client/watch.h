@@ -11,10 +11,7 @@
 #include "base/error.h"
 #include "kube/client/kube_client.h"
 
-/*
- * Each callback may stop the watch; after that, no callback is called. The watch owns the objects: take a reference to keep an
- * object.
- */
+/* Each callback may stop the watch; then no more are called. The watch owns the objects: take a reference to keep one. */
 struct watch_handlers {
 	/* a list begins; objects that the list has not delivered by the call of `synced` no longer exist */
 	void (*list_begun)(void *data);
@@ -28,10 +25,7 @@ struct watch_handlers {
 
 struct kube_watch;
 
-/*
- * `collection` is a path such as "/api/v1/pods"; `selector` is, for example, "fieldSelector=spec.nodeName%3Dn1", or "". Returns
- * NULL if out of memory.
- */
+/* `collection`: "/api/v1/pods"; `selector`: "fieldSelector=spec.nodeName%3Dn1", or "". NULL if out of memory. */
 struct kube_watch *kube_watch_start(struct kube_client *client, const char *collection,
 				    const char *selector, const struct watch_handlers *handlers,
 				    void *data);

@@ -54,10 +54,7 @@ static int read_capacity(const json_t *result, struct dra_result *ret, struct er
 	return 0;
 }
 
-/*
- * Whether `requests` names this request; an empty list names all. The name of a request also stands for its alternatives: "gpu"
- * names "gpu/small".
- */
+/* An empty list names all requests. A name also stands for the request's alternatives: "gpu" names "gpu/small". */
 static bool names_request(const json_t *requests, const char *request)
 {
 	size_t length = strcspn(request, "/");

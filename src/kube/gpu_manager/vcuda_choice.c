@@ -49,10 +49,7 @@ static const char *container_of(const struct vcuda_choice *c)
 	return c->pod->container[c->container];
 }
 
-/*
- * Compares the times at which the pods were bound or, if unknown, created. strcmp() orders times of creation, because their
- * length is fixed.
- */
+/* By the time of binding or, if unknown, of creation. strcmp() orders the latter, because their length is fixed. */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 {
 	int64_t a_ns, b_ns;

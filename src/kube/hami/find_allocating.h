@@ -27,10 +27,7 @@ struct choice_query {
 	int64_t lock_expiry_s, bind_limit_s;
 	const char *const *id; /* picked by the kubelet: "<UUID>-<n>" */
 	size_t id_count;
-	/*
-	 * Whether the container already has its shares, although the annotations of `pod` still list them as open. NULL if no
-	 * container has.
-	 */
+	/* the container has its shares, although `pod` still lists them as open; NULL if no container has */
 	bool (*has_shares)(void *data, const struct kube_pod *pod, size_t container);
 	void *data;
 };

@@ -37,10 +37,7 @@ struct kube_pod {
 int pod_read(json_t *object, struct kube_pod **ret, struct error *err);
 struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is allowed; returns NULL */
 
-/*
- * For programs that keep many pods: a copy of a Pod object without the members that allot does not use. Returns NULL if out of
- * memory.
- */
+/* A copy without the members that allot does not use, for programs that keep many pods. NULL if out of memory. */
 json_t *pod_copy_trimmed(const json_t *object);
 
 const char *pod_annotation(const struct kube_pod *pod, const char *name);

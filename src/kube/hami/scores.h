@@ -18,10 +18,7 @@ struct kube_scores {
 
 /* A table of zeros for `count` GPUs, whose ids are "" at first. Returns 0 or -ENOMEM. */
 int scores_new(size_t count, struct kube_scores *ret);
-/*
- * A missing pair scores 0. -EINVAL if the text is invalid, for example if a GPU has two entries, or a scored GPU has none; or
- * -ENOMEM. Free with scores_free().
- */
+/* A missing pair scores 0. -EINVAL, for example if a scored GPU has no entry; or -ENOMEM. Free with scores_free(). */
 int scores_parse(const char *text, struct kube_scores *ret, struct error *err);
 /* The caller frees the text; NULL if out of memory. */
 char *scores_format(const struct kube_scores *scores);

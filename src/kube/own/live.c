@@ -134,10 +134,7 @@ static const struct {
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
-/*
- * Whether the annotation's name is in the domain allot.dev. The name's first *ret_owner bytes name a container. If *ret_owner
- * is 0, the annotation is for all containers.
- */
+/* True for a name in the domain allot.dev. Its first *ret_owner bytes name a container; 0: for all containers. */
 static bool is_ours(const char *name, size_t *ret_owner)
 {
 	const char *slash = strchr(name, '/');

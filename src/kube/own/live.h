@@ -54,8 +54,5 @@ struct kube_live_floor {
  */
 struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
 
-/*
- * Returns all of the pod's annotations in the domain allot.dev as one text, to compare with an earlier one. The caller frees
- * the text. NULL if out of memory.
- */
+/* All of the pod's annotations in the domain allot.dev, for comparisons. The caller frees the text. NULL if out of memory. */
 char *live_text(const struct kube_pod *pod);

@@ -10,8 +10,5 @@
 #include <jansson.h>
 #include <stddef.h>
 
-/*
- * `flags` are those of json_loadb(). Returns NULL if the text is not JSON or memory ran out; *ret_why (may be NULL) says which,
- * as after json_loadb().
- */
+/* `flags` are json_loadb()'s. NULL if the text is not JSON or memory ran out; *ret_why (may be NULL) says which. */
 json_t *untrusted_json_parse(const char *text, size_t size, size_t flags, json_error_t *ret_why);

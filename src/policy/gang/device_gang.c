@@ -125,10 +125,7 @@ static void read_reports(struct gang *g)
 		waits |= r->waits;
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
-			/*
-			 * A rank that became idle just now delays the gang's turn. Otherwise, the other ranks would hold their
-			 * leases while they wait for this rank.
-			 */
+			/* If the turn began now, other ranks would hold leases while they wait for this one. */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
@@ -237,10 +234,7 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 	g->at_ns = ends_at(g, now_ns);
 }
 
-/*
- * Moves the turn's predicted end to an earlier time if the work in flight will end sooner. Otherwise a rank that finished early
- * would begin its next step before the turn's end.
- */
+/* If work will end sooner than predicted, so must the turn: a rank without work would begin its next step. */
 static void advance_end(struct gang *g, uint64_t now_ns)
 {
 	uint64_t at_ns = ends_at(g, now_ns);
@@ -267,10 +261,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/*
-	 * The gang may hold a lease from before it became a gang, or because of need (arbiter.h: Need). Such a lease starts the
-	 * gang's turn.
-	 */
+	/* A lease from before the tenant became a gang, or because of need (arbiter.h), starts the gang's turn. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;
@@ -344,10 +335,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 		else
 			is_left &= r->order == GANG_GO && is_gone(r);
 	}
-	/*
-	 * All ranks are idle: end all leases together. If they ended one by one, the ranks that still have leases would spin
-	 * while they wait for the ranks without leases.
-	 */
+	/* All ranks are idle. If their leases ended one by one, the others would spin while they wait. */
 	is_over |= rests && !(g->owned & g->wanting);
 	if (is_left)
 		wait_for_turn(g);

@@ -46,10 +46,7 @@
 #define GANG_SLIP_NS UINT64_C(300000)
 /* Slips stop this long after the turn's predicted end. Then the turn ends at the drains' deadlines at the latest. */
 #define GANG_SLIP_MAX_NS UINT64_C(20000000)
-/*
- * Until GANG_SLIP_ALONE_NS after the turn's predicted end, ranks slip one by one. Later they slip together, for
- * GANG_SLIP_TOGETHER_NS each time.
- */
+/* Until this long after the turn's predicted end, ranks slip one by one; then together, for GANG_SLIP_TOGETHER_NS. */
 #define GANG_SLIP_ALONE_NS UINT64_C(3000000)
 #define GANG_SLIP_TOGETHER_NS UINT64_C(1000000)
 /* A rank that has been idle for less than this is awaited, because its next launch is probably near. */

@@ -342,20 +342,14 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	const struct tenant *only = &a->tenant[a->active[0]];
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
-	/*
-	 * If another tenant outranks this one, use leases. In free run, more work would be in flight than the other tenant
-	 * should wait for.
-	 */
+	/* In free run, more work would be in flight than a tenant of higher priority should wait for. */
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
 /* In free run and in slices (ARBITER_SLICED). */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/*
-	 * In slices, a tenant gets GO instead of FREE while a tenant of higher priority may begin work at any time: under GO,
-	 * less work may be in flight.
-	 */
+	/* Under GO, less work may be in flight while a tenant of higher priority may begin at any time. */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
@@ -377,10 +371,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	} else {
 		t->state = state;
 		t->draining = false;
-		/*
-		 * Keep `overrunning` set while the tenant is stopped: its processes cannot clear their busy flags then, and
-		 * `overrunning` keeps these flags from counting as work.
-		 */
+		/* A stopped process cannot clear its busy flag; `overrunning` keeps the flag from counting as work. */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}
 }
@@ -422,10 +413,7 @@ static void decide_slices(struct arbiter *a)
 	}
 }
 
-/*
- * Returns the only tenant with demand or work; NONE if there is no such tenant, or several. If it has demand and tokens,
- * enter_leases() makes it the holder without a drain.
- */
+/* NONE if there is none, or several. If it has demand and tokens, enter_leases() makes it the holder without a drain. */
 static int find_only_present(const struct arbiter *a)
 {
 	int only = NONE;

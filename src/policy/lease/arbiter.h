@@ -122,10 +122,7 @@ void arbiter_set_owner(struct arbiter *arbiter, int tenant, uint64_t owner);
 void arbiter_remove(struct arbiter *arbiter, int tenant);
 /* The tenant's account of GPU time goes on. Returns -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
-/*
- * Changes only the cap, from now on: tokens for the time until now are filled at the old cap. Returns -EINVAL for a limit out
- * of range or below the guarantee.
- */
+/* Tokens for the time until now are filled at the old cap. -EINVAL for a limit out of range or below the guarantee. */
 int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 /* A paused tenant gets no lease, however long it waits. */
 void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
@@ -141,10 +138,7 @@ int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group,
 /* Stores an observation of a tenant. It holds until the tenant's next observation. */
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
-/*
- * Decides each tenant's arbiter_state(). now_ns must not be less than in the last step. Returns the latest time for the next
- * step; an earlier step is always allowed.
- */
+/* now_ns must not be less than in the last step. Returns the latest time for the next step; an earlier one is allowed. */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
 enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
@@ -159,10 +153,7 @@ uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /* Stores a command of gang_command(). Returns true if the order or its time changed: then call arbiter_step() soon. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_command command);
-/*
- * Returns the tenant with the lease, in GO or CLOSING; -1 if there is none, as in free run. If a space group has the lease,
- * returns an index that no tenant has.
- */
+/* The tenant in GO or CLOSING; -1 if there is none. If a space group has the lease, an index that no tenant has. */
 int arbiter_holder(const struct arbiter *arbiter);
 /* True if the tenant or its space group has the lease. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);

@@ -163,10 +163,7 @@ struct tenant {
 	double behind_ns;
 	/* means over its leases: how often its program waited, and the charge */
 	double lease_waits, lease_ns;
-	/*
-	 * While alone under a cap, it gets leases of cap_slice_most_ns (long slices), because in shorter leases its thread
-	 * seldom gets ahead of the GPU.
-	 */
+	/* while alone under a cap, its leases have cap_slice_most_ns (long slices), so that its thread gets ahead of the GPU */
 	bool has_long_slices;
 	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
 	bool has_synced;            /* reached a sync point since the arbiter's last step */
@@ -315,24 +312,15 @@ uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
 double charge_long_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* The GPU time that a capped tenant saves up in each pause while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
-/*
- * The most tokens that a new or absent tenant may hold: as many as it can need for a lease while other tenants are active, but
- * at most a full bucket.
- */
+/* The most tokens of a new or absent tenant: enough for a lease beside other tenants, at most a full bucket. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for dt_ns, by the rules of the mode. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
-/*
- * Corrects the charge since charge_begin() by the busy time that the tenant reported. last_dt_ns: time between the last two
- * calls of arbiter_step().
- */
+/* Corrects the charge since charge_begin() by the reported busy time. last_dt_ns: the last step's length. */
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
 /* If the holder showed no use of its lease, charges it for work that may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
-/*
- * Call when the tenant has reached `steps` sync points since the last call. A tenant alone under a cap is charged for short
- * pauses after its steps.
- */
+/* After `steps` more sync points: charges a tenant that is alone under a cap for short pauses after its steps. */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps);
 /* Starts a new account for charge_settle(). */
 void charge_begin(struct tenant *t);
@@ -388,10 +376,7 @@ int priority_best(const struct arbiter *a, int except, int64_t least);
 bool sliced_is_due(const struct arbiter *a);
 /* Resets all credits, holds and step accounts. Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
-/*
- * Notes steps that ended, and tenants that wait for a time slice because they began work while other tenants ran. Call at each
- * arbiter_step() under ARBITER_SLICED.
- */
+/* Call at each arbiter_step() in slices: notes steps that ended, and tenants that began work while others ran. */
 void sliced_note_begins(struct arbiter *a);
 /* The fraction of GPU time that the tenant gets now. Processes that the hardware serves get equal parts. */
 double sliced_served_part(const struct arbiter *a, const struct tenant *t);
@@ -456,10 +441,7 @@ bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const stru
  * cut the turn short (comes_first()), and turns end with steps: the time until min_lease_ns is over.
  */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
-/*
- * The longest step with which a turn may end: step_most_ns or, for a capped tenant that is alone, the size of its token bucket
- * if that is more.
- */
+/* The longest step with which a turn may end: step_most_ns; the token bucket if that is more, for a lone capped tenant. */
 double turn_step_most_ns(const struct arbiter *a, const struct tenant *t);
 /* The length of a step; 0 if unknown, or if turns do not end with steps. */
 double turn_step_ns(const struct arbiter *a, const struct tenant *t);

@@ -118,10 +118,7 @@ struct arbiter_observation {
 	uint64_t inflight_ns; /* predicted */
 	uint64_t busy_ns;     /* time with work in flight, as the tenant counts (monotonic) */
 	uint64_t launches;    /* work items so far (monotonic) */
-	/*
-	 * Portion of busy_ns from each lease's start until the program was ahead of the GPU. A program is ahead while 1 ms of
-	 * work, or half of the depth, is in flight.
-	 */
+	/* Portion of busy_ns from each lease's start until 1 ms of work, or half of the depth, was in flight. */
 	uint64_t ramp_ns;
 	/* Portion of busy_ns in which the program was not ahead of the GPU (monotonic). */
 	uint64_t behind_ns;

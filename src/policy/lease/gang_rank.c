@@ -185,10 +185,7 @@ uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns)
 	return min_u64(next_ns, left);
 }
 
-/*
- * True if another candidate comes before tenant `index`. The holder does not count, nor do ranks that wait for their gang's
- * turn (gang_rank_is_held()).
- */
+/* The holder does not count, nor do ranks that wait for their gang's turn (gang_rank_is_held()). */
 static bool comes_later(const struct arbiter *a, int index)
 {
 	const struct tenant *t = &a->tenant[index];

@@ -104,10 +104,7 @@ bool lease_any_drain(const struct arbiter *a)
 	return false;
 }
 
-/*
- * Work without a lease, shortly after a change of state, is a launch that was under way, and gets a drain. Later, it shows that
- * the tenant ignores its state.
- */
+/* Soon after a change of state, it is a launch that was under way. Later, the tenant ignores its state. */
 static void close_stray(struct arbiter *a, struct tenant *t)
 {
 	if (a->clock - t->held_at > a->config.drain_min_ns) {
@@ -153,10 +150,7 @@ static void interrupt_holder(struct arbiter *a, struct tenant *t)
 
 	a->close_reason = CLOSE_FOR_URGENT;
 	lease_close_for(a, t, ARBITER_END_PRIORITY);
-	/*
-	 * If the interrupting tenant is now interrupted too, the lease later goes back to the tenant that was interrupted
-	 * first.
-	 */
+	/* If the urgent holder is interrupted itself, the lease later goes back to the first tenant. */
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
 	a->interrupted = a->holder;
@@ -232,10 +226,7 @@ static int choose_next(const struct arbiter *a)
 
 	if (next == NONE || order_in_need(a, &a->tenant[next]))
 		return next;
-	/*
-	 * The lease was closed for another tenant. So do not grant the next lease to the last holder, even if settling its
-	 * charge made it come first.
-	 */
+	/* The last holder must not get the lease back, even if settling its charge made it come first. */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);
 	if (a->interrupted != NONE && a->tenant[a->interrupted].candidate &&

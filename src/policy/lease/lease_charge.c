@@ -169,10 +169,7 @@ void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 	t->idle_ns = 0;
 }
 
-/*
- * Returns for how much of the last dt_ns the tenant's present work ran: at most poll_lease_ns if a doorbell reported its begin
- * in that time.
- */
+/* For how much of the last dt_ns the present work ran: at most poll_lease_ns if a doorbell reported its begin. */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {
 	if (t->began && t->seen.has_doorbell)

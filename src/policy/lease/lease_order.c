@@ -66,10 +66,7 @@ static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 	return charge_tokens_needed(a, t);
 }
 
-/*
- * True if tenants with much inherited debt (debts_must_wait()) must wait for an active tenant without such debt. That tenant
- * need not want the GPU at the moment.
- */
+/* Tenants with much inherited debt wait for any active tenant without it, even one that wants no GPU now. */
 static bool has_creditor(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {

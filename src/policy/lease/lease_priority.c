@@ -36,30 +36,21 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 {
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
-	/*
-	 * Budgets matter only while priorities differ. When they begin to differ, the first call fills the budget, at most to
-	 * the bucket's size.
-	 */
+	/* Budgets matter only while priorities differ. When they begin to, the first call fills the budget. */
 	if (!a->priorities_differ)
 		return;
 	most = bucket_ns(a, t);
 	t->budget_ns += rate(a, t) * (double)(a->clock - t->budget_at);
 	if (t->budget_ns > most)
 		t->budget_ns = most;
-	/*
-	 * A tenant must save a whole slice before it pushes ahead again. Otherwise a tenant that never stops would cause a
-	 * switch at every moment.
-	 */
+	/* Without a whole slice saved, a tenant that never stops would cause a switch at every moment. */
 	if (t->budget_ns >= fmin(slice_ns, most / 2) &&
 	    (!is_capped(t) || t->tokens_ns >= fmin(slice_ns, charge_tokens_needed(a, t))))
 		t->budget_spent = false;
 	t->budget_at = a->clock;
 }
 
-/*
- * Does not charge time that no other tenant wanted. The debt is at most a full bucket (bucket_ns()) and one slice, so that the
- * tenant can pay it back.
- */
+/* Time that no other tenant wanted is free. The debt is limited, so that the tenant can pay it back. */
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double slice_ns = (double)a->config.urgent_slice_ns, least;

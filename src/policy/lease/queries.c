@@ -135,10 +135,7 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 		return max_u64(free_depth_ns, a->terms.depth_ns);
 	if (!steps_may_be_ahead(&t->steps, most_ns))
 		return a->terms.depth_ns;
-	/*
-	 * Lengths of short kernels are overestimated. With twice a step's length as the limit, the step's end limits in-flight
-	 * work before the depth does.
-	 */
+	/* Lengths of short kernels are overestimated, so allow twice a step's length: the step's end is then the limit. */
 	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
 }
 

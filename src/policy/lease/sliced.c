@@ -81,10 +81,7 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 	return !wants(t) && a->clock - t->worked_at > TIME_SLICE_NS;
 }
 
-/*
- * True if the tenant counts when GPU time is divided. A tenant that had more than its share also counts while it pauses,
- * because the pause pays its debt back.
- */
+/* Whether the tenant counts when GPU time is divided. While a tenant in debt pauses, it pays the debt back. */
 static bool takes_part(const struct tenant *t)
 {
 	return wants(t) || t->credit_ns < 0;
@@ -255,10 +252,7 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/*
- * Updates the credit even if no tenant ran: a held tenant must be able to launch again if the tenants for which it is held
- * never launch.
- */
+/* Also if no tenant ran: a held tenant must run again if the tenants for which it is held never launch. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
 	/* A capped tenant is not owed the time that its cap keeps from it. */

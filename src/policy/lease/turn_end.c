@@ -14,10 +14,7 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 {
 	double drained = turn_predicted_ns(a, t, contended) * (1.0 - t->share.limit_pct / 100.0);
 
-	/*
-	 * A tenant that pushed ahead may overdraw its tokens and its budget by urgent_slice_ns to finish its burst. It then
-	 * waits until the debt is paid back.
-	 */
+	/* To finish a burst, the tenant may overdraw its tokens and budget by this, then waits to pay it back. */
 	if (a->urgent_lease)
 		drained -= (double)a->config.urgent_slice_ns;
 	else if (!contended)

@@ -7,10 +7,7 @@
  * is only FIRST_OFF_NS if turns have since been taken for FORGIVEN_AFTER x off_ns or LAST_OFF_NS, whichever is less.
  */
 #define FORGIVEN_AFTER 8
-/*
- * Turns are given up once idleness has lost this fraction of the time (about what hardware slicing would lose), and at least
- * LOST_LEAST_NS.
- */
+/* Turns are given up once idleness lost this fraction (about the loss of hardware slicing), and LOST_LEAST_NS. */
 #define LOST_PART 0.1
 #define LOST_LEAST_NS UINT64_C(10000000)
 #define LOST_WINDOW_NS UINT64_C(100000000) /* held_ns and lost_ns decay over this time */

@@ -36,10 +36,7 @@ struct swap_schedule_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
-	/*
-	 * If a tenant that was ordered to leave makes no progress for this long, and for at least four times its move's length,
-	 * the order is given up.
-	 */
+	/* an order to leave is given up after this long, and four times the move's length, without progress */
 	uint64_t answer_ns;
 	double move_part; /* of the time, 0 to 1 */
 	/* the longest turn is at most this many times the shortest, whatever the weights */
@@ -122,10 +119,7 @@ void swap_schedule_remove(struct swap_schedule *r, int tenant);
 void swap_schedule_observe(struct swap_schedule *r, int tenant,
 			   const struct swap_schedule_observation *seen, uint64_t now_ns);
 
-/*
- * Sets should_be_in of each tenant. capacity_bytes: per GPU, how much these tenants may hold together. Every part must be on
- * one of these GPUs.
- */
+/* Sets should_be_in of each tenant. capacity_bytes: per GPU, how much these tenants may hold together. */
 void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 			unsigned card_count, uint64_t now_ns);
 

@@ -52,10 +52,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/*
- * The bytes that the tenant has on the GPU, or that are reserved there for its return. Nothing is reserved for a tenant that
- * found no room.
- */
+/* On the GPU, or reserved there for the tenant's return. Nothing is reserved for one that found no room. */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];

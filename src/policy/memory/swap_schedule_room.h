@@ -8,10 +8,7 @@ struct room {
 };
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
-/*
- * True if bytes are reserved for the tenant's return: it was ordered to return, and is not on its GPUs yet. False if it has
- * found too little room (is_short).
- */
+/* Ordered to return, and not on its GPUs yet: room is reserved for it. False if it found too little (is_short). */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
 /* Summed over the tenant's GPUs. */

@@ -202,10 +202,7 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 		t->in_since_ns = now_ns;
 }
 
-/*
- * Lets in queued tenants that have room, and makes room for the others. While a tenant waits for room, no tenant behind it is
- * let in on the same GPUs.
- */
+/* While a tenant waits for room, no tenant behind it in the queue is let in on the same GPUs. */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {
 	bool is_blocked[SWAP_SCHEDULE_CARDS] = { false };
@@ -221,10 +218,7 @@ static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 			serve(t, now_ns);
 			continue;
 		}
-		/*
-		 * Waiting cannot help this tenant, so let it in: its allocation then fails with an error. Wait for turn_min_ns
-		 * first, because the figures may change.
-		 */
+		/* Waiting can't help, so its allocation must fail. The figures may change within turn_min_ns. */
 		if (!room_can_ever(r, i, false)) {
 			if (!t->never_since_ns)
 				t->never_since_ns = now_ns;

@@ -152,10 +152,7 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
-/*
- * Cost: the room for later requests (room.h) that is lost. Without a histogram of these requests, all GPUs cost the same, and
- * the next evaluator decides.
- */
+/* The lost room for later requests (room.h). Without a histogram, all GPUs cost the same, and the next evaluator decides. */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
 {

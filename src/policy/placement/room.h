@@ -56,10 +56,7 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 	return tally->cards[kind] < count ? 0 : tally->shares[kind] / count;
 }
 
-/*
- * The value, by the kinds' prices, of the room that is lost if a GPU of `all` changes from `before` to `now`. Negative if room
- * is gained.
- */
+/* By the kinds' prices: the room lost if a GPU of `all` changes from `before` to `now`. Negative if room is gained. */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 

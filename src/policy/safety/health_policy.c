@@ -6,10 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Source: NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors). An Xid that a program causes ends the program, and leaves
- * the GPU as it is.
- */
+/* NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors). An Xid that a program causes leaves the GPU as it is. */
 static const struct health_xid xids[] = {
 	{ 13, HEALTH_OF_PROGRAM, "graphics engine exception" },
 	{ 31, HEALTH_OF_PROGRAM, "memory page fault" },

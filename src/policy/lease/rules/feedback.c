@@ -70,10 +70,7 @@ double feedback_update(const struct feedback_config *c, struct feedback_loop *lo
 	struct feedback_gains gains = feedback_gains(c);
 	double dt_s = (double)dt_ns / NSEC_PER_S;
 	double smooth_s = (double)c->smooth_ns / NSEC_PER_S;
-	/*
-	 * The weight of the new value in the low-pass filter: 1 - exp(-dt / smooth), to first order. It is at most 1, so the
-	 * filter does not overshoot.
-	 */
+	/* 1 - exp(-dt / smooth), to first order; at most 1, so the low-pass filter does not overshoot. */
 	double part = dt_s + smooth_s > 0 ? dt_s / (dt_s + smooth_s) : 1;
 
 	target = clamp(target, 0, 1);

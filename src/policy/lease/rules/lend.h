@@ -67,10 +67,7 @@ struct lend_tenant {
 	double own_demand_pct; /* like demand_pct, but counts only up to the guarantee */
 };
 
-/*
- * Decides limit_now_pct, spare_pct and reason for `count` tenants of one GPU, dt_ns after the last decision (0: does nothing).
- * New tenants begin at their own cap.
- */
+/* Sets limit_now_pct, spare_pct and reason of the tenants of one GPU, dt_ns after the last decision (0: does nothing). */
 void lend_decide(const struct lend_config *config, struct lend_tenant *const *tenants, size_t count,
 		 uint64_t dt_ns);
 
