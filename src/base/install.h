@@ -8,9 +8,9 @@
 #include "base/paths.h"
 
 enum install_part {
-	INSTALL_DAEMON,     /* allotd */
-	INSTALL_LIBRARY,    /* liballot.so */
-	INSTALL_SIM_SERVER, /* allot-sim */
+	INSTALL_DAEMON,
+	INSTALL_LIBRARY,
+	INSTALL_SIM_SERVER,
 	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
 	/* the simulated libnvidia-ml.so.1, in the directory of INSTALL_SIM_CUDA */
 	INSTALL_SIM_NVML,

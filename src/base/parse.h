@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 
-#define PARSE_NAME_MAX 64 /* of a tenant's name, including the NUL */
+#define PARSE_NAME_MAX 64 /* size of a tenant's name, including the NUL */
 #define PARSE_UUID_MAX 80
 #define PARSE_DEVICES_MAX 16
 #define PRIORITY_MOST 100 /* a tenant's priority is from -100 to 100 */

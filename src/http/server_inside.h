@@ -37,7 +37,7 @@ struct server_call {
 	size_t size, room;
 	/* HTTP status with which the request will be refused; 0: not refused */
 	unsigned refused;
-	bool has_headers;            /* the request's headers were handled */
+	bool has_headers;
 	bool is_suspended;           /* libmicrohttpd waits for server_wake() */
 	struct MHD_Response *answer; /* from server_call_answer(); NULL: not called yet */
 	unsigned status;
@@ -67,7 +67,7 @@ struct server {
 	struct loop_source *listen_source, *check_timer;
 	struct server_call *calls;
 	unsigned count;
-	size_t bodies; /* allocated for the bodies of all requests */
+	size_t bodies; /* bytes allocated for the bodies of all requests */
 	bool is_accept_paused;
 	struct tls tls;
 	uint64_t certificate_checked_ns;

@@ -7,8 +7,9 @@
 /* Offsets of the ELF fields that are read, for 32 or 64 bits. `word` is the size of an address. */
 struct layout {
 	unsigned word;
-	unsigned header_size, header_offset, header_entry, header_count; /* of the file header */
-	unsigned segment_offset, segment_address, segment_size;          /* of a program header */
+	/* offsets in the file header */
+	unsigned header_size, header_offset, header_entry, header_count;
+	unsigned segment_offset, segment_address, segment_size; /* offsets in a program header */
 };
 static const struct layout layout32 = { 4, sizeof(Elf32_Ehdr), 28, 42, 44, 4, 8, 16 };
 static const struct layout layout64 = { 8, sizeof(Elf64_Ehdr), 32, 54, 56, 8, 16, 32 };

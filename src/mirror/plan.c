@@ -21,7 +21,7 @@ static const struct governed {
  * own copies. Every vendor has libraries with the GL names; those of NVIDIA depend on an NVIDIA library or on libGLdispatch.so.
  */
 static const struct blocked {
-	const char *name; /* up to ".so" */
+	const char *name; /* library's name up to ".so" */
 	/* allowed if it needs a library with this prefix; NULL: never allowed */
 	const char *unless;
 } blocked[] = {

@@ -19,7 +19,7 @@
 
 struct mirror_file {
 	char *path;    /* can be opened, symbolic links resolved; owned */
-	char *soname;  /* of a library; NULL if there is none; owned */
+	char *soname;  /* SONAME of a library; NULL if there is none; owned */
 	char *needed;  /* names of the libraries that the file needs, separated by ' '; owned */
 	unsigned bits; /* 32 or 64; 0 for a program */
 	uint16_t machine;

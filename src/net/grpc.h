@@ -24,8 +24,8 @@ enum grpc_status {
 	GRPC_STATUS_LAST = 16,
 };
 
-#define GRPC_TEXT_MAX 512 /* of a status text, including the NUL; longer texts are cut */
-/* of a status text, encoded as a header's value */
+#define GRPC_TEXT_MAX 512 /* size of a status text, including the NUL; longer texts are cut */
+/* size of a status text that is encoded as a header's value */
 #define GRPC_CODED_TEXT_MAX (3 * GRPC_TEXT_MAX)
 
 /* A status is 0 to 16 in decimal. Any other value becomes GRPC_UNKNOWN, as the protocol requires of clients. */

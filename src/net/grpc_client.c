@@ -184,7 +184,6 @@ int grpc_call_unary(const struct net_link *link, const struct grpc_request *requ
 		*ret = (struct grpc_reply){ .status = x.status };
 		memcpy(ret->text, x.text, sizeof(ret->text));
 		if (x.status == GRPC_OK) {
-			/* NULL if the message is empty. */
 			ret->message = steal_pointer(&x.in.data);
 			ret->size = x.in.size;
 		}

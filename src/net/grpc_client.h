@@ -14,7 +14,7 @@ struct grpc_request {
 	const char *header, *header_value;
 	const void *message;
 	size_t size;
-	size_t most_bytes; /* of the reply */
+	size_t most_bytes; /* longest accepted reply */
 };
 
 struct grpc_reply {

@@ -13,7 +13,7 @@
 #include "net/grpc_service.h"
 #include "net/loop.h"
 
-#define GRPC_HEADERS_MOST_BYTES 8192 /* all headers of one request together */
+#define GRPC_HEADERS_MOST_BYTES 8192 /* limit for all headers of one request together */
 
 struct grpc_connection;
 TAILQ_HEAD(grpc_connections, grpc_connection);
@@ -50,7 +50,7 @@ struct grpc_connection {
 
 struct grpc_message {
 	unsigned references;
-	size_t size;    /* of `data`, which includes the head */
+	size_t size; /* size of `data`, which includes the head */
 	uint8_t data[];
 };
 

@@ -40,7 +40,6 @@ static void set_deaf(struct grpc_server *server, bool is_deaf)
 	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
 }
 
-/* Each connection and call sets its next deadline. */
 static void look(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;

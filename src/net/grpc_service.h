@@ -18,10 +18,10 @@ struct grpc_method {
 struct grpc_limits {
 	/* a further connection replaces the longest idle one or, if all have calls, is closed at once */
 	unsigned connections;
-	unsigned calls; /* at a time per connection */
+	unsigned calls; /* most calls at a time per connection */
 	size_t message_bytes;
-	size_t held_bytes; /* of incomplete requests, of all connections together */
-	/* time for a request, or a new connection's preface, to arrive */
+	size_t held_bytes; /* most bytes of incomplete requests, of all connections together */
+	/* longest time for a request, or a new connection's preface, to arrive */
 	uint64_t arrive_ns;
 	/* if a peer accepts no bytes for this long, its call or connection is closed */
 	uint64_t stall_ns;

@@ -1,4 +1,3 @@
-/* Binds the daemon's unix sockets. */
 #pragma once
 
 #include "base/error.h"

@@ -39,7 +39,8 @@ struct settings_row {
 	const char *default_text;
 	uint64_t min, max;
 	const char *help;
-	const char *const *words; /* of a SETTINGS_CHOICE or SETTINGS_EITHER, ended by NULL */
+	/* words of a SETTINGS_CHOICE or SETTINGS_EITHER, ended by NULL */
+	const char *const *words;
 	/* Checks the value of a text, a choice or a number further; or NULL. The error says what would be right. */
 	int (*check)(const char *value, struct error *err);
 	int automatic; /* value of the field for "auto" */

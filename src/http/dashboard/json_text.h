@@ -30,10 +30,8 @@ void json_text_whole(struct json_text *t, const char *key, int64_t value);
 void json_text_real(struct json_text *t, const char *key, double value);
 void json_text_bool(struct json_text *t, const char *key, bool value);
 void json_text_null(struct json_text *t, const char *key);
-/* `json` is JSON text already. */
 void json_text_raw(struct json_text *t, const char *key, const char *json);
 
-/* For text around the JSON. */
 void json_text_bytes(struct json_text *t, const char *bytes, size_t size);
 
 /* Returns the text with a NUL, to be freed by the caller, or NULL if out of memory. *t is empty afterwards. */

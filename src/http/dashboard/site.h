@@ -31,7 +31,7 @@ struct site_config {
 	const struct page_file *files;
 	size_t file_count;
 	bool is_open;    /* let everyone connect to a unix socket */
-	bool is_private; /* the program belongs to one user */
+	bool is_private;
 	size_t body_max;
 	const char *what; /* the site's name in the log: "the page" */
 	/* what clients can change, for the log; NULL: the text depends on web_change_token_file */
@@ -40,7 +40,7 @@ struct site_config {
 		/* served besides /api/rights and the files; ended by a route without a path */
 		routes;
 	void (*stream_ended)(void *data, struct server_call *call);
-	void *data; /* for the routes' handlers and stream_ended */
+	void *data;
 };
 
 struct site;

@@ -15,7 +15,7 @@ struct kube_access {
 	char *certificate_pem, *key_pem;
 	char *token;
 	char *token_file;   /* read again for each call, because the kubelet renews the token */
-	char *in_namespace; /* default namespace */
+	char *in_namespace;
 	bool is_unverified; /* insecure-skip-tls-verify: the server's certificate is not checked */
 };
 

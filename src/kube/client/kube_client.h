@@ -13,15 +13,15 @@
 #include "kube/client/reactor.h"
 
 #define KUBE_CALL_TIMEOUT_NS (UINT64_C(30) * 1000000000)
-#define KUBE_BODY_MAX (16u << 20) /* of an answer, or of one line of it */
+#define KUBE_BODY_MAX (16u << 20) /* most bytes of an answer, or of one line of it */
 
 struct kube_client;
 struct kube_call;
 
 struct kube_request {
-	const char *method; /* "GET", "PATCH", "POST", "DELETE" */
-	const char *path;   /* with the query */
-	const char *type;   /* of the body; NULL if there is no body */
+	const char *method;
+	const char *path; /* with the query */
+	const char *type; /* content type of the body; NULL if there is no body */
 	const char *body;
 	uint64_t timeout_ns; /* 0 means KUBE_CALL_TIMEOUT_NS */
 	/* A bearer token for a service behind the API server's proxy, which drops the Authorization header; or NULL. */
@@ -34,7 +34,7 @@ struct kube_answer {
 	int status; /* 0 if there was no answer */
 	/* NULL if there is none. Valid only during `done`; take a reference to keep it. */
 	json_t *object;
-	size_t bytes;            /* of the answer, without the lines that a kube_line got */
+	size_t bytes;            /* size of the answer, without the lines that a kube_line got */
 	uint64_t retry_after_ns; /* 0 if the server gave no time */
 	/* err.code is 0 if the status is 2xx and the answer is JSON; EFBIG if the answer exceeds KUBE_BODY_MAX */
 	struct error err;

@@ -10,7 +10,7 @@
 #include "kube/client/kube_client.h"
 
 struct event_about {
-	const char *kind; /* "Pod", "Node" */
+	const char *kind;
 	const char *name, *uid;
 	const char *in_namespace; /* NULL for an object without a namespace, such as a node */
 };

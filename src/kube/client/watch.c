@@ -12,7 +12,7 @@
 #include "kube/util/backoff.h"
 
 #define PAGE_OBJECTS \
-	200 /* in a page of a list; halved while a page exceeds KUBE_BODY_MAX */
+	200 /* objects in a page of a list; halved while a page exceeds KUBE_BODY_MAX */
 /* The server ends a watch after a random time in this range, so that clients do not reconnect together. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600

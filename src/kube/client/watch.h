@@ -15,10 +15,10 @@
 struct watch_handlers {
 	/* a list begins; objects that the list has not delivered by the call of `synced` no longer exist */
 	void (*list_begun)(void *data);
-	void (*object)(void *data, json_t *object); /* the object exists or has changed */
+	void (*object)(void *data, json_t *object);
 	/* `object` is the deleted object's last state */
 	void (*deleted)(void *data, json_t *object);
-	void (*synced)(void *data); /* the list is complete */
+	void (*synced)(void *data);
 	/* after a failed try (another follows by itself), and with `err` NULL when the watch works again */
 	void (*failed)(void *data, const struct error *err);
 };

@@ -9,7 +9,7 @@
 #include "kube/util/object.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define TEXT_MAX 64 /* of an attribute's text; a longer text is cut */
+#define TEXT_MAX 64 /* longest text of an attribute; a longer one is cut */
 #define STANDARD "resource.kubernetes.io/"
 
 static void add_text(json_t *attributes, const char *name, const char *text)

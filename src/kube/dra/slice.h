@@ -42,7 +42,6 @@ void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
 json_t *dra_devices(const struct dra_device *device, size_t count);
 
 bool dra_devices_are_tainted(const json_t *devices);
-/* Returns a new list, or NULL if out of memory. */
 json_t *dra_devices_without_taints(const json_t *devices);
 
 /*

@@ -45,7 +45,7 @@ struct vcuda_names {
 struct vcuda_request {
 	unsigned cores; /* hundredths of a GPU's time, on all its GPUs together */
 	unsigned units; /* units of 256 MiB, on all its GPUs together; 0 means all their memory */
-	unsigned cards; /* number of GPUs, 1 or more */
+	unsigned cards;
 	/* limit in percent of each GPU's time; 0 if not given: then the guaranteed share is the limit */
 	unsigned limit_pct;
 	/* number of GPUs that a scheduler chose: equal to `cards`, or 0 */

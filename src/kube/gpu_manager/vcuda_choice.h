@@ -17,7 +17,7 @@
 struct vcuda_query {
 	const char *node;
 	const struct vcuda_names *names;
-	const struct kube_pod *const *pod; /* in any order */
+	const struct kube_pod *const *pod;
 	size_t pod_count;
 	/* Whether the container already has a claim on GPUs. */
 	bool (*has_claim)(void *data, const struct kube_pod *pod, size_t container);

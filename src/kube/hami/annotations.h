@@ -9,7 +9,7 @@
 #define KUBE_NODE_HANDSHAKE "hami.io/node-handshake"      /* handshake.h */
 #define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
 #define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
-/* Added by allot. */
+/* added by allot to HAMi's protocol */
 #define KUBE_NODE_USE "allot.dev/node-use"        /* uses.h */
 #define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* cooldowns.h */
 

@@ -127,8 +127,6 @@ static int parse_json(const char *text, struct kube_cards *cards, struct error *
 	return 0;
 }
 
-/* The old text form. */
-
 enum {
 	FIELD_ID,
 	FIELD_COUNT,

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 
-/* of a Kubernetes name (at most 253 bytes), with its NUL */
+/* size of a Kubernetes name (at most 253 bytes), with its NUL */
 #define KUBE_NAME_MAX 254
-#define NODE_LOCK_MAX 560      /* of the annotation's value, with its NUL */
+#define NODE_LOCK_MAX 560      /* size of the annotation's value, with its NUL */
 #define NODE_LOCK_EXPIRY_S 300 /* an older lock does not count; HAMi's default */
 
 struct node_lock {

@@ -27,7 +27,7 @@ struct kube_pod {
 	bool is_started;                     /* the kubelet has admitted or rejected the pod */
 	enum pod_phase phase;
 	enum bind_phase bind_phase;
-	bool is_terminating;                /* the pod has a deletion timestamp */
+	bool is_terminating;
 	size_t init_containers, containers; /* `containers` includes init containers */
 	const char **container;             /* names, init containers first; the array is owned */
 	json_t *object;

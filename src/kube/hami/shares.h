@@ -59,7 +59,6 @@ bool shares_have_borrowed(const struct kube_shares *shares);
  */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
-/* Returns a container's first share, and their number. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
 void shares_erase(struct kube_shares *shares, size_t container);

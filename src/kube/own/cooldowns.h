@@ -34,4 +34,4 @@ struct kube_cooldowns {
 int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *err);
 /* The caller frees the text; NULL if out of memory. */
 char *cooldowns_format(const struct kube_cooldowns *cooldowns);
-void cooldowns_free(struct kube_cooldowns *cooldowns); /* leaves an empty list */
+void cooldowns_free(struct kube_cooldowns *cooldowns);

@@ -10,7 +10,7 @@
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/util/sanitize.h"
 
-#define NAME_MAX_BYTES 320 /* of an annotation's name: 253 bytes, '/', 63, and a NUL */
+#define NAME_MAX_BYTES 320 /* size of an annotation's name: 253 bytes, '/', 63, and a NUL */
 #define MIB (UINT64_C(1) << 20)
 #define VALUE_MAX_BYTES 48
 #define LIST_MAX_BYTES 256

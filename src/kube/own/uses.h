@@ -21,7 +21,7 @@ struct kube_use {
 	unsigned now_pct;  /* average of the GPU's busy time over the last minute */
 	/* sum of the guarantees of the tenants that were on the GPU for the whole time that peak_pct covers */
 	unsigned held_pct;
-	uint64_t memory_mib; /* that all tenants hold */
+	uint64_t memory_mib; /* memory that all tenants hold */
 };
 
 struct kube_uses {
@@ -34,4 +34,4 @@ struct kube_uses {
 int uses_parse(const char *text, struct kube_uses *ret, struct error *err);
 /* The caller frees the text; NULL if out of memory. */
 char *uses_format(const struct kube_uses *uses);
-void uses_free(struct kube_uses *uses); /* leaves an empty list */
+void uses_free(struct kube_uses *uses);

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-#define TIMESTAMP_MAX 32 /* of a time as text, with its NUL */
+#define TIMESTAMP_MAX 32 /* size of a time as text, with its NUL */
 
 /* RFC 3339: "2026-08-21T10:00:00Z" or "...+08:00". Drops fractions of a second. Returns 0 or -EINVAL. */
 int timestamp_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err);
