@@ -119,7 +119,7 @@ typedef enum CUdriverProcAddressQueryResult_enum {
 /* States of a process during the driver's checkpoint calls (driver_table.h, DRIVER_CHECKPOINT_CALLS). */
 typedef enum CUprocessState_enum {
 	CU_PROCESS_STATE_RUNNING = 0,
-	CU_PROCESS_STATE_LOCKED = 1, /* the process's driver calls wait, and its work is complete */
+	CU_PROCESS_STATE_LOCKED = 1,       /* the process's driver calls wait; its work is done */
 	CU_PROCESS_STATE_CHECKPOINTED = 2, /* locked, and the process holds no GPU memory */
 	CU_PROCESS_STATE_FAILED = 3,
 } CUprocessState;

@@ -31,9 +31,9 @@
 #define REGION_MAGIC 0x746f6c6cU /* "llot" */
 #define REGION_VERSION 8U
 #define REGION_MAX_DEVICES 16
-#define REGION_MAX_SLOTS 1024   /* most processes of a tenant at the same time */
-#define REGION_MAX_EXPORTS 4096 /* entries for memory that processes share (struct region_export) */
-#define REGION_NAME_MAX 64      /* bytes of a tenant's name, including the NUL */
+#define REGION_MAX_SLOTS 1024    /* most processes of a tenant at the same time */
+#define REGION_MAX_EXPORTS 4096  /* entries for memory that processes share */
+#define REGION_NAME_MAX 64       /* bytes of a tenant's name, including the NUL */
 #define REGION_ARENA_CHUNKS 4096 /* chunks of a swap arena (library/swap/swap_arena.h) */
 /* Page-locked host memory is counted like one more device. It has this index in arrays of devices. */
 #define REGION_HOST REGION_MAX_DEVICES
@@ -43,9 +43,11 @@
  * the futex notice each change, even if the state has changed back at once.
  */
 enum lease_state {
-	LEASE_STOP = 0,    /* no work may start */
-	LEASE_CLOSING = 1, /* no work may start; the process reports when its running work has ended */
-	LEASE_GO = 2, /* work may start while less than region_control_device.depth_ns of work is in flight */
+	LEASE_STOP = 0, /* no work may start */
+	/* no work may start; the process reports when its running work has ended */
+	LEASE_CLOSING = 1,
+	/* work may start while less than region_control_device.depth_ns of work is in flight */
+	LEASE_GO = 2,
 	/*
 	 * The tenant runs without turns: it is alone on the device, or the hardware slices the device's time among tenants with
 	 * short steps. Work may start while less than process_free_depth_ns() (library/state/process_state.h) is in flight.
@@ -91,12 +93,12 @@ static inline enum swap_order swap_order_of(uint32_t word)
 
 /* Where a process's swappable memory is (library/swap/swap.h). */
 enum swap_state {
-	SWAP_NONE = 0, /* no swappable memory: the tenant is not swappable, or swapping has not begun */
+	SWAP_NONE = 0,      /* the tenant is not swappable, or swapping has not begun */
 	SWAP_IN = 1,        /* on the GPU */
 	SWAP_LEAVING = 2,   /* being moved from the GPU to the arena */
 	SWAP_OUT = 3,       /* in the arena; the process's calls wait */
 	SWAP_RETURNING = 4, /* being moved back to the GPU; the process's calls wait */
-	SWAP_SHORT = 5, /* in the arena, and the GPU has no room for it; the process's calls fail with an error */
+	SWAP_SHORT = 5,     /* in the arena; the GPU lacks room, so the process's calls fail */
 };
 
 /* One device of the tenant. Written by the daemon. */
@@ -170,7 +172,7 @@ struct region_control {
 	/* 1 if an allocation beyond memory_granted_bytes waits instead of failing; set before the first process joins */
 	_Atomic uint32_t memory_waits;
 	uint32_t reserved;               /* always 0; an older library reads another field here */
-	_Atomic uint64_t memory_wait_ns; /* longest wait for more granted memory; 0 means no limit */
+	_Atomic uint64_t memory_wait_ns; /* longest wait for more granted memory; 0: no limit */
 	/*
 	 * Swapping: `swap` is one order for all devices. arena_bytes is the size of the arena file: fixed, and 0 if the tenant
 	 * is not swappable. arena_ready_bytes is the part of the file that is backed by memory; it only grows.
@@ -254,10 +256,10 @@ struct region_slot_device {
 /* A process's memory on one device that can be moved to the arena. Written by the process. */
 struct region_slot_swap {
 	_Atomic uint64_t movable_bytes; /* movable memory, on the device or in the arena */
-	_Atomic uint64_t out_bytes; /* part of movable_bytes that is in the arena; still counts as used */
+	_Atomic uint64_t out_bytes;     /* part of movable_bytes in the arena; counts as used */
 	/* movable memory that stays on the device because other processes share it */
 	_Atomic uint64_t kept_bytes;
-	_Atomic uint64_t wanted_bytes; /* needed by allocations that wait because the device is full */
+	_Atomic uint64_t wanted_bytes; /* needed by allocations that wait for device memory */
 };
 
 enum region_slot_state {
@@ -294,7 +296,7 @@ struct region_slot {
 struct region_export {
 	/* identifies the memory (library/memory/exports.h); 0 if the entry was never used */
 	_Atomic uint64_t key;
-	_Atomic uint64_t owner; /* seq_cst; the charged slot as generation << 32 | (slot + 1); 0 if none */
+	_Atomic uint64_t owner; /* seq_cst; charged slot: generation << 32 | (slot + 1); 0: none */
 };
 
 /* Tokens that the tenant's processes have spent on one device under LEASE_PACED. */
@@ -313,7 +315,7 @@ struct region_spent {
  * (daemon/arbitrate/doorbell.h).
  */
 struct region_bell {
-	_Alignas(64) _Atomic uint32_t ring_count; /* futex word, seq_cst; incremented at each ring */
+	_Alignas(64) _Atomic uint32_t ring_count; /* futex word, seq_cst; counts the rings */
 	/* Number of sync points (enum region_sync_point). */
 	_Atomic uint32_t sync_points;
 	/* A part of busy_ns: from each lease's start until 1 ms of work or half of depth_ns is in flight. */

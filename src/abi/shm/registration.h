@@ -20,7 +20,8 @@ struct registration_request {
 	uint32_t magic;
 	uint32_t version;
 	int32_t pid; /* in the process's own pid namespace; untrusted, only for messages */
-	uint32_t library_version; /* major << 16 | minor << 8 | patch; 0 from a library that does not send its version */
+	/* major << 16 | minor << 8 | patch; 0 from a library that does not send its version */
+	uint32_t library_version;
 	/* `epoch` of the process's previous registration; 0 if none */
 	uint64_t previous_epoch;
 };

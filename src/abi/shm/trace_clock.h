@@ -11,7 +11,7 @@
 enum trace_clock {
 	TRACE_NO_CLOCK = 0,
 	TRACE_COUNTER = 1,  /* the processor's counter: faster to read than clock_gettime() */
-	TRACE_REALTIME = 2, /* nanoseconds since 1970: the only clock that no time namespace shifts */
+	TRACE_REALTIME = 2, /* nanoseconds since 1970; time namespaces do not shift it */
 };
 
 static inline uint64_t trace_ticks(enum trace_clock clock)

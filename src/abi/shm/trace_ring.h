@@ -58,9 +58,11 @@ enum trace_kind {
 	TRACE_DENIED,
 	/* amount: the memory that the process uses on the device */
 	TRACE_USED,
-	TRACE_MEMORY_WAIT, /* an allocation waited for memory. amount: bytes; code: 0 if it got the memory */
+	/* an allocation waited for memory. amount: bytes; code: 0 if it got the memory */
+	TRACE_MEMORY_WAIT,
 	TRACE_AWAY_WAIT, /* a call waited because the process's memory was swapped out */
-	TRACE_SWAP_OUT, /* memory moved from the GPU to host memory. amount: bytes; code: 0 if the move succeeded */
+	/* memory moved from the GPU to host memory. amount: bytes; code: 0 if the move succeeded */
+	TRACE_SWAP_OUT,
 	TRACE_SWAP_IN,
 	TRACE_KINDS
 };
@@ -70,8 +72,7 @@ enum trace_wait {
 	TRACE_WAIT_TURN = 2,  /* another process of the tenant had its turn */
 	TRACE_WAIT_DEPTH = 4, /* the process had enough work in flight */
 	TRACE_WAIT_GRANT = 8, /* the tenant had no tokens left (LEASE_PACED) */
-	TRACE_WAIT_CAP =
-		16, /* the daemon was gone, and the process had reached the tenant's cap on GPU time */
+	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the tenant had used all of its cap */
 };
 
 #define TRACE_LEASED 1U     /* flag of work: started under a lease */
@@ -114,7 +115,7 @@ struct trace_ring {
 	uint32_t version;
 	uint32_t size_bytes;
 	uint32_t clock;
-	_Alignas(64) _Atomic uint64_t next; /* number of events so far, or up to TRACE_STEP fewer */
+	_Alignas(64) _Atomic uint64_t next; /* events so far, or up to TRACE_STEP fewer */
 	/* names so far; those beyond TRACE_NAMES are not stored */
 	_Alignas(64) _Atomic uint32_t name_count;
 	struct trace_place place[TRACE_EVENTS];

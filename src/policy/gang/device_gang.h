@@ -79,7 +79,7 @@ struct gang_report {
 	/* the tenant is active on the device (arbiter.h), whose arbiter is in mode ARBITER_LEASES */
 	bool is_present;
 	bool wants;
-	uint64_t idle_ns; /* since the tenant's latest demand */
+	uint64_t idle_ns; /* time since the tenant's latest demand */
 	bool waits;       /* a thread is held at the gate */
 	bool is_due;      /* would get the lease now if it were no gang */
 	bool holds;
@@ -94,8 +94,8 @@ struct gang_report {
 	bool is_vacant; /* no tenant has the lease, and none drains */
 	/* how far the gang's virtual time is behind other tenants'; grows while the gang waits */
 	double behind;
-	uint64_t free_in_ns; /* predicted, until the device can be free for the gang */
-	uint64_t drain_ns;   /* predicted, until the tenant's in-flight work is done */
+	uint64_t free_in_ns; /* predicted time until the device can be free for the gang */
+	uint64_t drain_ns;   /* predicted time until the tenant's in-flight work is done */
 	enum gang_order order;
 };
 

@@ -172,7 +172,6 @@ uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
 /* The reason for the end of the latest lease that has ended or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
-/* Returns how long the tenant may be idle before it loses its lease. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
 /* Each returns one member of arbiter_account(), and is cheap enough to call at each arbiter_step(). */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);

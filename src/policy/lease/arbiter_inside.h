@@ -51,10 +51,10 @@ struct token_account {
 /* A tenant's tokens, and the price of GPU time in tokens (paced.c). */
 struct paced_account {
 	struct feedback_loop loop;
-	uint64_t granted;      /* in all */
-	uint64_t grant;        /* tokens for the present period */
-	uint64_t began_at;     /* begin of the present period */
-	uint64_t spent_before; /* before the present period */
+	uint64_t granted; /* tokens granted in all */
+	uint64_t grant;   /* tokens granted for the present period */
+	uint64_t began_at;
+	uint64_t spent_before; /* tokens spent before the present period */
 	double charged_before;
 	/* tokens spent, and GPU time charged for them; both decay, and their ratio is the price of GPU time */
 	double paid_tokens, paid_for_ns;
@@ -78,7 +78,7 @@ struct group_part {
 	double wall_ns;
 	/* percent: its guarantee, or its part of the GPU time that no guarantee covers */
 	double weight;
-	uint64_t granted; /* in all; a token is 1 ns of reported work */
+	uint64_t granted; /* tokens granted in all; a token is 1 ns of reported work */
 	uint64_t held_ns; /* time for which its pace (space.h) held it at the gate */
 	struct mps_client member;
 };
@@ -92,7 +92,7 @@ struct step_pace {
 
 struct step_account {
 	double ran_ns;            /* time with work on the GPU since the last sync point */
-	double charged_before_ns; /* at the last sync point */
+	double charged_before_ns; /* charged_ns at the last sync point */
 	struct step_pace share, cap;
 };
 
@@ -109,7 +109,7 @@ struct tenant {
 	/* `seen` holds an earlier observation, with which the next observation's counters can be compared */
 	bool counters_known;
 	bool seen_since_close; /* was observed after its processes could read CLOSING */
-	bool launched;         /* since the last arbiter_step() */
+	bool launched;         /* launched work since the last arbiter_step() */
 	double reported_ns;    /* busy time reported since the last arbiter_step() */
 
 	/* derived from `seen` at each arbiter_step() (lease_order.c): */
@@ -119,8 +119,8 @@ struct tenant {
 	bool began;          /* has work now, but had none at the last arbiter_step() */
 	bool ran;            /* has work now, or its doorbell just reported the end of its work */
 	bool candidate;      /* competes for the lease: has demand and tokens */
-	uint64_t present_at; /* latest demand or work */
-	uint64_t worked_at;  /* latest work or launch */
+	uint64_t present_at; /* time of the latest demand or work */
+	uint64_t worked_at;  /* time of the latest work or launch */
 
 	/* place in arbiter.active, the list of active tenants (arbiter.h): */
 	bool active;
@@ -170,7 +170,7 @@ struct tenant {
 	/* time without work since its latest sync point, while no thread waited at the gate */
 	double idle_ns;
 	bool ended_step;     /* its last turn ended with a step of its program */
-	uint64_t step_turns; /* turns that ended with a step */
+	uint64_t step_turns;
 
 	/* the part of the charge that charge_settle() may still correct: */
 	double sampled_ns; /* GPU time charged by sampling */
@@ -209,13 +209,13 @@ struct arbiter {
 	struct debt debt[DEBTS_MAX];
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
-	int active_unpromised; /* without a guarantee */
+	int active_unpromised; /* active tenants without a guarantee */
 	int polled_count;      /* tenants that ring no doorbell, so must be polled */
 	double promised_pct;
 	bool priorities_differ;
 	int gang_count;   /* tenants with a gang order other than GANG_NONE */
 	int member_count;
-	int wanting;      /* tenants with demand or work at the last charge_step(); 0 in free run */
+	int wanting;      /* tenants with demand or work at charge_step(); 0 in free run */
 	/* usual lengths and depth of turns, or larger values beside a gang */
 	struct turn_terms terms;
 	uint64_t quantum_ns;
@@ -238,19 +238,19 @@ struct arbiter {
 	 * the holder's first work was seen or, while other tenants want the GPU, start_grace_ns is over: its charge has begun
 	 */
 	bool started;
-	bool worked; /* under this lease */
+	bool worked; /* work was seen under this lease */
 	/* granted to a tenant in need (order_in_need()), so the lease lasts min_lease_ns even without tokens */
 	bool out_of_turn;
 	uint64_t in_need_at; /* when a lease was last granted to a tenant in need */
 	uint64_t granted_at;
-	/* of the holder at granted_at: */
+	/* values of the holder at granted_at: */
 	double charged_before;
 	uint64_t ramp_before;
 	uint64_t behind_before;
 	uint64_t waits_before;
 	uint64_t busy_before;
-	uint64_t start_ns; /* from granted_at to the first work */
-	uint64_t ran_ns;   /* since `started`, or since the turn was last renewed */
+	uint64_t start_ns; /* time from granted_at to the first work */
+	uint64_t ran_ns;   /* time since `started`, or since the turn was last renewed */
 	double vtime_at_start;
 	bool wants_sync_point;  /* the holder's next sync point ends its turn */
 	bool wanted_sync_point; /* wants_sync_point before the present decision */
@@ -432,9 +432,7 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
 /* True if the lease ends now because the tokens are used up. A program with steps may first end its step. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);
-/* True if the tokens will be gone once the in-flight work is done. */
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended);
-/* True if `other` may take the lease in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 /*
  * Returns the time left in the turn after the in-flight work, while `other` waits; negative if the turn is over. If `other` may

@@ -115,7 +115,7 @@ struct arbiter_observation {
 	bool has_doorbell;
 	/* time without work, if a doorbell reported the end of work */
 	uint64_t idle_ns;
-	uint64_t inflight_ns; /* predicted */
+	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t busy_ns;     /* time with work in flight, as the tenant counts (monotonic) */
 	uint64_t launches;    /* work items so far (monotonic) */
 	/* Portion of busy_ns from each lease's start until 1 ms of work, or half of the depth, was in flight. */
@@ -131,7 +131,7 @@ struct arbiter_observation {
 	 */
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
-	uint64_t gap_ns;      /* from each sync point to the next launch (monotonic) */
+	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */
 	/* how often the program waited for work: at sync points, or for events while more work was in flight (monotonic) */
 	uint64_t waits;
 	bool has_utilization;
@@ -150,10 +150,10 @@ struct arbiter_account {
 	uint64_t leases;
 	uint64_t step_turns; /* leases that ended with a step of the program (steps.h) */
 	uint64_t expired;    /* drains that passed their deadline */
-	int64_t tokens_ns;   /* of the cap; negative: debt */
+	int64_t tokens_ns;   /* tokens of the cap; negative: debt */
 	/* the guarantee, scaled down while all guarantees sum to more than 100 % */
 	double weight;
-	int64_t budget_ns; /* for pushing ahead of lower priorities; negative: overdrawn */
+	int64_t budget_ns; /* budget for pushing ahead of lower priorities; negative: overdrawn */
 	enum lease_state state;
 	bool active;
 	/* CLOSING was sent and work is still in flight; another tenant may have the lease by now */

@@ -109,7 +109,6 @@ void quantum_learn(struct arbiter *a)
 	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;
 }
 
-/* The part of the device that the active tenants' caps leave unused. */
 static double slack(const struct arbiter *a)
 {
 	double left = 1;

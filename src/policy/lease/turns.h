@@ -43,7 +43,7 @@ struct turns_observation {
 	bool works;           /* a thread is between gate and driver, or work is in flight */
 	uint64_t idle_ns;     /* how long the process was without work, if it reported that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
-	uint64_t launches;    /* launches so far */
+	uint64_t launches;
 	/* waits at the gate that were given up, because no work ended */
 	uint32_t stuck;
 };
@@ -73,8 +73,8 @@ enum turns_reason {
 struct turns {
 	uint32_t turn;     /* slot + 1 of the process with the turn; 0: every process */
 	bool was_in_use;   /* at the last turns_step(), the tenant had the lease or drained */
-	uint64_t given;    /* turns so far */
-	uint64_t given_up; /* how often turns were given up */
+	uint64_t given;
+	uint64_t given_up;
 	enum turns_reason reason;
 
 	uint64_t lease;
@@ -103,7 +103,7 @@ struct turns_lease {
 	uint64_t now_ns;
 	uint64_t quantum_ns;
 	double handover_ns;
-	/* for idleness, start limit and drain */
+	/* settings for idleness, start limit and drain */
 	const struct arbiter_config *config;
 };
 

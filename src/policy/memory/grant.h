@@ -28,7 +28,7 @@
 
 #include "policy/memory/wait_order.h"
 
-#define GRANT_MAX_NEEDS 16 /* GPUs of one tenant */
+#define GRANT_MAX_NEEDS 16 /* most GPUs of one tenant */
 
 struct grant_card {
 	uint64_t size_bytes;  /* how much can be held on the GPU */
@@ -37,7 +37,7 @@ struct grant_card {
 };
 
 struct grant_need {
-	unsigned card; /* index into the cards */
+	unsigned card;
 	uint64_t bytes;
 };
 
@@ -52,7 +52,7 @@ struct grant_request {
 	bool is_growth;       /* the tenant holds memory, and asks for `need` in addition */
 	unsigned need_count;
 	struct grant_need need[GRANT_MAX_NEEDS];
-	void *owner; /* for the caller's use */
+	void *owner;
 	/* output: */
 	enum grant_verdict verdict;
 	/* position in the waiting order before this decision, from 1; 0 for growth and refused requests */

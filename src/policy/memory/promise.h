@@ -23,7 +23,7 @@
 
 struct promise {
 	bool memory_given;    /* false: the tenant may use all memory that is not promised */
-	uint64_t quota_bytes; /* in force */
+	uint64_t quota_bytes; /* quota in force */
 	/* for a tenant with on_full wait: the bytes that a grant reserves, at most the quota; 0 means the quota */
 	uint64_t reserve_bytes;
 	double cores_pct; /* 0: no guarantee */

@@ -30,7 +30,7 @@
 
 #define SWAP_SCHEDULE_MOST 256
 #define SWAP_SCHEDULE_CARDS 64
-#define SWAP_SCHEDULE_PARTS 16 /* GPUs of one tenant */
+#define SWAP_SCHEDULE_PARTS 16 /* most GPUs of one tenant */
 
 struct swap_schedule_config {
 	uint64_t turn_min_ns;
@@ -38,7 +38,7 @@ struct swap_schedule_config {
 	uint64_t retry_ns;
 	/* an order to leave is given up after this long, and four times the move's length, without progress */
 	uint64_t answer_ns;
-	double move_part; /* of the time, 0 to 1 */
+	double move_part; /* part of the time that moves may take, 0 to 1 */
 	/* the longest turn is at most this many times the shortest, whatever the weights */
 	double weight_most;
 	double bytes_per_s; /* assumed speed of moves, until the first move was measured */
@@ -101,7 +101,7 @@ struct swap_schedule {
 	double bytes_per_s;
 	struct swap_schedule_tenant tenant[SWAP_SCHEDULE_MOST];
 	unsigned end;    /* all numbers in use are below this */
-	uint64_t orders; /* total orders to leave */
+	uint64_t orders; /* orders to leave so far */
 	/*
 	 * For each GPU: since when no tenant has queued for it, and all tenants that are out and need nothing would have room
 	 * on it. 0 if there is a queue, too little room, or no tenant that is out and needs nothing.

@@ -23,9 +23,9 @@ uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes);
 /* How long a tenant must stay so that its moves take only move_part of the time. */
 uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_bytes);
 
-/* On the GPU or reserved there. */
+/* Bytes on the GPU or reserved there. */
 uint64_t room_taken_bytes(const struct swap_schedule *r, unsigned card);
-/* On each GPU: neither taken, reserved nor granted. */
+/* Bytes of each GPU that are neither taken, reserved nor granted. */
 void room_free(const struct swap_schedule *r, struct room *ret);
 /* True if the bytes in `room` suffice for the bytes that `t` lacks. */
 bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);

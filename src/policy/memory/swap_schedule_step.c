@@ -5,7 +5,7 @@
 
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
-#define RATE_WEIGHT 0.5 /* of the latest move in the average time per byte */
+#define RATE_WEIGHT 0.5 /* weight of the latest move in the average time per byte */
 /* a move slower than this (bytes per second) counts as this fast, so that turns stay finite whatever a tenant reports */
 #define RATE_LEAST 1e6
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
@@ -275,7 +275,7 @@ static void update_room_since(struct swap_schedule *r, const struct idle_memory 
 			r->room_since_ns[card] = now_ns;
 }
 
-/* If there was room for all of them for long enough. */
+/* Idle tenants return if there was room for all of them for long enough. */
 static void return_without_need(struct swap_schedule *r, const struct idle_memory *idle,
 				uint64_t now_ns)
 {

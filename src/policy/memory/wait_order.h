@@ -24,15 +24,15 @@
 
 struct order_bounds {
 	uint64_t patience_ns; /* if 0, every tenant is overdue at once: first come, first served */
-	uint32_t passes_most; /* 0 likewise */
+	uint32_t passes_most; /* likewise if 0 */
 };
 
 struct order_key {
-	double use_ns;     /* faded, as of now */
-	uint64_t arrival;  /* grows with each tenant that begins to wait */
-	uint64_t since_ns; /* when the tenant began to wait */
-	uint32_t passes;   /* how often the tenant was overtaken */
-	uint32_t id;       /* decides ties */
+	double use_ns;    /* faded use, as of now */
+	uint64_t arrival; /* grows with each tenant that begins to wait */
+	uint64_t since_ns;
+	uint32_t passes; /* how often the tenant was overtaken */
+	uint32_t id;     /* decides ties */
 };
 
 /* A now_ns before since_ns counts as since_ns. */

@@ -140,7 +140,7 @@ static bool exchange(struct search *search, unsigned *card)
 	return found;
 }
 
-/* Until sets_most sets were examined. */
+/* Stops when sets_most sets were examined. */
 static void grow_and_exchange(struct search *search, uint64_t sets_most)
 {
 	const struct place_pool *pool = search->pool;

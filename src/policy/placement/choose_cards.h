@@ -8,9 +8,9 @@ struct place_choice {
 	enum place_reason reason[PLACE_MAX_CARDS];
 	unsigned count;                 /* chosen GPUs; 0: none */
 	unsigned card[PLACE_MAX_CARDS]; /* indexes, ascending */
-	/* taken of each chosen GPU, in the same order */
+	/* share taken of each chosen GPU, in the same order */
 	struct place_need need[PLACE_MAX_CARDS];
-	struct place_cost cost; /* of the chosen GPUs (evaluate.h) */
+	struct place_cost cost; /* cost of the chosen GPUs (evaluate.h) */
 	uint64_t sets_seen;
 	bool is_best; /* all sets of GPUs were examined, so the chosen one is best */
 };

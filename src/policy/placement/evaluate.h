@@ -29,7 +29,7 @@ struct place_scale {
 struct place_costs {
 	unsigned scale_count;
 	struct place_scale scale[PLACE_MAX_EVALUATORS];
-	uint32_t score[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* of each pair */
+	uint32_t score[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* link score of each pair */
 };
 
 /* A set's cost by each scale (evaluator). by[i] is compared only if by[0] to by[i - 1] are equal. */

@@ -12,7 +12,6 @@ bool place_is_free(const struct place_card *card)
 	       card->memory_used_bytes == 0 && card->cores_used_mpct == 0;
 }
 
-/* each level's name, and HAMi's score */
 static const struct {
 	const char *name;
 	unsigned score;

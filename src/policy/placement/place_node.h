@@ -60,7 +60,6 @@ struct place_node {
 	struct place_link link[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* symmetric */
 };
 
-/* Sets the link in both directions. */
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link);
 
 /* Neither reserved nor used; 0 if more is used than the GPU has. */

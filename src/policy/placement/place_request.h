@@ -11,7 +11,7 @@
 
 enum place_memory {
 	PLACE_MEMORY_BYTES,
-	PLACE_MEMORY_PCT, /* of the total memory, as HAMi counts gpumem-percentage */
+	PLACE_MEMORY_PCT, /* percent of the total memory, as HAMi counts gpumem-percentage */
 	PLACE_MEMORY_ALL, /* all memory of the GPU that is not reserved */
 };
 
@@ -56,10 +56,8 @@ struct place_request {
 	struct place_weights weights;
 };
 
-/* True if the request asks for unshared GPUs. */
 bool place_needs_whole_card(const struct place_request *request);
 
-/* The resources that a request needs on one GPU. */
 struct place_need {
 	uint64_t memory_bytes;
 	uint32_t cores_mpct;
@@ -76,7 +74,7 @@ enum place_reason {
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,
 	PLACE_CARD_TYPE_MISMATCH, /* also for a MIG instance if several GPUs are asked for */
-	PLACE_NUMA_NOT_FIT,       /* the GPU would serve, but its NUMA node has too few such GPUs */
+	PLACE_NUMA_NOT_FIT,       /* the GPU serves, but its NUMA node has too few such GPUs */
 	PLACE_CARD_UUID_MISMATCH,
 	PLACE_CARD_TIME_SLICING_EXHAUSTED,
 	PLACE_QUOTA_NOT_FIT, /* set by callers that know the namespace's quota */

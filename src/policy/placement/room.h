@@ -17,7 +17,7 @@
 
 struct place_kind {
 	struct place_request request; /* has no UUIDs, NUMA binding or evaluators */
-	double price;                 /* of the room for one request of this kind */
+	double price;                 /* price of the room for one request of this kind */
 };
 
 struct place_histogram {

@@ -62,7 +62,7 @@ struct freeze_item {
 	bool by_hand;
 	uint64_t cards;       /* bit i: the item may use card i */
 	struct order_key key; /* the item's place in the order while it waits */
-	uint64_t held_bytes;  /* on all GPUs: freeze_note_memory() */
+	uint64_t held_bytes;  /* memory held on all GPUs: freeze_note_memory() */
 	uint64_t changed_ns;  /* when held_bytes changed, or begun_ns if later */
 	uint64_t begun_ns;    /* when the item was let go */
 };

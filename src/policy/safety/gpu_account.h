@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GPU_ACCOUNT_SAMPLE_NS UINT64_C(200000000) /* covered by a sample of the driver */
+#define GPU_ACCOUNT_SAMPLE_NS UINT64_C(200000000) /* time that a sample of the driver covers */
 
 struct gpu_account_interval {
 	/* since the last census that counted the task; if there is none, since the task began */
@@ -20,7 +20,7 @@ struct gpu_account_interval {
 	bool has_samples;             /* the driver reports samples at all */
 	bool has_sample; /* the driver reported a sample of this task since the last census */
 	double share;    /* use in the latest sample, 0 to 1 */
-	uint64_t gap_ns; /* between the last two samples; 0: there was only one */
+	uint64_t gap_ns; /* time between the last two samples; 0: there was only one */
 };
 
 /*

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-#define HEALTH_POLL_NS UINT64_C(1000000000) /* between two polls of a GPU */
+#define HEALTH_POLL_NS UINT64_C(1000000000) /* time between two polls of a GPU */
 /* failed calls in a row after which the GPU is unhealthy (is_failing) */
 #define HEALTH_FAILURES 3
 #define HEALTH_ANSWERS 3
@@ -56,10 +56,10 @@ enum health_answer {
 struct health {
 	bool is_bad; /* any of the four flags below */
 	bool has_fault, is_lost, is_failing, is_silent;
-	uint64_t since_ns; /* last change of is_bad; 0: never */
+	uint64_t since_ns; /* time of the last change of is_bad; 0: never */
 	double since_s;    /* since_ns as seconds since 1970 */
-	uint64_t fault_ns; /* latest fault */
-	/* in a row */
+	uint64_t fault_ns;
+	/* failures in a row; answers in a row */
 	unsigned failures, answers;
 	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };
@@ -67,7 +67,7 @@ struct health {
 /* By the monotonic clock and by the wall clock. */
 struct health_time {
 	uint64_t now_ns;
-	double now_s; /* since 1970 */
+	double now_s; /* seconds since 1970 */
 };
 
 /* Each records an event, and returns whether is_bad has changed. */

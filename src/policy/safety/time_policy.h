@@ -29,7 +29,7 @@
 #define TIME_LIKELY_NS UINT64_C(10000000000)
 
 struct time_reading {
-	uint64_t passed_ns; /* since the last reading */
+	uint64_t passed_ns; /* time since the last reading */
 	double peak;        /* the largest charged share of the last second (see above), 0 to 1 */
 	/* shares of the GPU's time in which, by the samples, the tenant certainly or likely worked, 0 to 1 */
 	double certain, likely;

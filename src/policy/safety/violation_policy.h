@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VIOLATION_CENSUSES 3 /* in a row that must show the violation */
+#define VIOLATION_CENSUSES 3 /* censuses in a row that must show the violation */
 /* A violation must also last for this many census intervals, because some censuses come early. */
 #define VIOLATION_INTERVALS 2
-#define VIOLATION_END_NS UINT64_C(5000000000) /* from SIGTERM to SIGKILL */
+#define VIOLATION_END_NS UINT64_C(5000000000) /* time from SIGTERM to SIGKILL */
 
 struct tenant;
 
@@ -77,7 +77,7 @@ bool violation_confirm(struct violation_track *track, const struct violation_evi
 
 enum violation_step {
 	VIOLATION_LEAVE,
-	VIOLATION_FREEZE, /* the cgroup of the process's container */
+	VIOLATION_FREEZE, /* freeze the cgroup of the process's container */
 	VIOLATION_STOP,   /* send SIGSTOP */
 	VIOLATION_TERM,
 	VIOLATION_KILL,
@@ -86,7 +86,7 @@ struct violation_case {
 	enum on_violation wanted;
 	bool is_pardoned;           /* a user has permitted the process to go on */
 	bool is_untouchable;        /* this daemon, one of its ancestors, or process 1 */
-	bool has_own_container;     /* the container is used only by its tenant and can be frozen */
+	bool has_own_container;     /* only its tenant uses the container, and it can be frozen */
 	bool is_frozen, is_stopped; /* by this daemon, and still so */
 	bool is_terminated;
 	uint64_t terminated_ns;

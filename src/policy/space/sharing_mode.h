@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 
-#define SPACE_GROUP_MAX 160 /* of a group's full name, with the NUL */
+#define SPACE_GROUP_MAX 160 /* size of a group's full name, with the NUL */
 #define SPACE_FAULT_MAX 256
 #define SPACE_FAULT_KINDS 5
 #define SPACE_GONE_PIDS 8
-#define SPACE_NAME_MAX 64 /* of the name that a user gives to a group */
+#define SPACE_NAME_MAX 64 /* size of the name that a user gives to a group */
 /* Smallest cap on a GPU whose number of SMs is unknown: MPS could round a smaller cap down to no SM. */
 #define SPACE_LIMIT_MIN_PCT 1.0
 
@@ -27,12 +27,12 @@ struct sharing_request {
 };
 
 struct sharing_facts {
-	enum sharing_way setting; /* the daemon's */
+	enum sharing_way setting; /* the daemon's setting */
 	uid_t uid;
 	const char *namespace_name; /* in Kubernetes; "": none */
 	unsigned device_count;
 	double limit_pct;    /* the tenant's cap on its one GPU */
-	unsigned sms;        /* of the tenant's GPU or MIG instance; 0: unknown */
+	unsigned sms;        /* SMs of the tenant's GPU or MIG instance; 0: unknown */
 	bool is_movable;     /* the tenant's memory may be moved off the GPU */
 	bool has_leases;     /* the arbiter's policy is lease */
 	const char *missing; /* why this machine cannot run MPS; NULL if it can */
@@ -52,7 +52,7 @@ const char *sharing_way_name(enum sharing_way way);
 
 /* A group's identity: groups with equal keys are the same. */
 struct space_key {
-	unsigned card; /* index of the GPU */
+	unsigned card;
 	uid_t uid;
 	const char *group; /* full name, as in struct sharing_choice */
 };

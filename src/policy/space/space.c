@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define WINDOW_NS 250e6 /* over which a share is measured */
+#define WINDOW_NS 250e6 /* time over which a share is measured */
 /* a share counts as below the guarantee only if more than this part of the guarantee is missing */
 #define TOLERANCE 0.03
 /* the predicted lengths of a member's work are known if at most this fraction of its recent work was never timed alone */
@@ -10,7 +10,7 @@
 /* a member's speed is averaged over about the last second of its work while no other member ran */
 #define ALONE_FADE_NS 1e9
 #define ALONE_KNOWN_NS 200e6        /* once a member was alone this long, its speed is known */
-#define ALONE_ENOUGH_NS 2e9         /* once a member was alone this long, nothing more is learned */
+#define ALONE_ENOUGH_NS 2e9         /* a member that was alone this long is not measured more */
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
 /* a member whose share exceeds its guarantee by less than this fraction is not slowed */
 #define ABOVE 0.1

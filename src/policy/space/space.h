@@ -47,7 +47,7 @@ struct mps_client_observation {
 	uint64_t reported_work_ns; /* predicted length of the work that the member began */
 	/* the part of reported_work_ns for kernels that were timed fewer than three times without another tenant's work */
 	uint64_t untried_ns;
-	uint64_t inflight_ns; /* predicted; not monotonic */
+	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
 	double busy_ns;       /* time with work in flight since the last poll */
 	double wanted_ns;     /* like busy_ns, but also counts time in which a thread was held */
 };
@@ -62,7 +62,7 @@ struct mps_client {
 	/* set by the caller, as parts of the GPU during the group's lease: */
 	double guarantee; /* 0: none */
 	double least;     /* lower bound of the member's pace, above 0 */
-	double part;      /* of the SMs that the member's processes can use; 0: all */
+	double part;      /* part of the SMs that the member's processes can use; 0: all */
 	int priority;
 
 	/* reported_work_ns, untried_ns and done_ns: values of the last poll, which the next poll compares with its counters */

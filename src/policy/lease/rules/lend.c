@@ -95,7 +95,6 @@ static double find_spare(const struct lend_config *config, struct lend_tenant *c
 	return sum + (any_unpromised ? spare_of(config, left, unpromised_demand) : left);
 }
 
-/* How many percent above its own cap the tenant would use. */
 static double wanted_pct(const struct lend_config *config, const struct lend_tenant *t)
 {
 	double wanted = t->demand_pct * LEND_HEADROOM + LEND_HEADROOM_PCT;
