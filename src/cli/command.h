@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 
-/* Exit statuses that the subcommands share, except run, which has its own (run/command_child.h). */
+/* Exit statuses of all subcommands but `run`, which has its own (run/command_child.h). */
 #define EXIT_REFUSED 1 /* the request could not be done, or doctor or bench found a fault */
 #define EXIT_USAGE 2
 
@@ -27,7 +27,7 @@ struct command {
 	const char *name;
 	const char *usage; /* what follows "allot NAME " in the usage line */
 	const char *summary;
-	const char *about; /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
+	const char *about; /* text for --help, after the usage; if NULL, the summary is printed */
 	const struct option_row *rows;
 	enum operand operand;
 	/* The command's own subcommands, such as "cdi create"; the last entry has no name; NULL if there are none. */
@@ -38,12 +38,9 @@ struct command {
 	const void *defaults; /* the options' initial values; if NULL, all are zero */
 	/* the error text if there is not exactly one operand; NULL if the command takes no operand */
 	const char *wanted;
-	/* Callback that checks options and operand, or NULL. After a failure, allot exits with EXIT_USAGE. */
+	/* Checks options and operand; may be NULL. After a failure, allot exits with EXIT_USAGE. */
 	int (*check)(const void *options, const char *operand, struct error *err);
-	/*
-	 * Callback that does the work. Returns the exit status, or a negative value with `err` set: allot then exits with
-	 * EXIT_REFUSED.
-	 */
+	/* Does the work. Returns the exit status; or a negative value and `err`: allot then exits with EXIT_REFUSED. */
 	int (*act)(const struct command *self, void *options, char *operand, struct error *err);
 
 	/* ---- used only without `act`: gets the arguments after the name, returns the exit status ---- */
@@ -52,13 +49,10 @@ struct command {
 
 #define WANTED_TENANT "write one tenant's name; allot ps lists them"
 
-/*
- * Runs the subcommand with the arguments after its name: calls `run`, or reads the options and calls `act`. Returns the exit
- * status.
- */
+/* Runs the subcommand with the arguments after its name. Returns the exit status. */
 int command_start(const struct command *self, int argc, char **argv);
 
-/* A callback for command.check. Requires only that the operand is a valid tenant name. */
+/* A callback for command.check: requires that the operand is a valid tenant name. */
 int command_check_tenant(const void *options, const char *operand, struct error *err);
 
 extern const struct command command_run;

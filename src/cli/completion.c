@@ -99,10 +99,7 @@ static bool is_number(const char *word)
 	return word[0] >= '0' && word[0] <= '9';
 }
 
-/*
- * words[i] is an option. Returns the index of the word after the option and its value. If this value is the word to complete,
- * *ret_row is the option, else NULL.
- */
+/* Returns the index after the option at words[i] and its value. *ret_row: the option if its value is to be completed. */
 static int pass_option(const struct look *look, const struct option_row *rows, int i,
 		       const struct option_row **ret_row)
 {

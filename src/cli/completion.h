@@ -1,7 +1,4 @@
-/*
- * Shell completion (deploy/completion): finds the words that can follow on a command line of allot, from the tables of
- * commands and options. Pure.
- */
+/* Shell completion (deploy/completion): finds the words that can follow on a command line of allot. Pure. */
 #pragma once
 
 #include "cli/command.h"
@@ -21,13 +18,13 @@ struct completion {
 	int command_at; /* for COMPLETION_COMMAND, the index of the command's first word */
 };
 
-/* A callback that gets a word with the typed beginning. `help` is one line or NULL. Both are valid only during the call. */
+/* Gets a word that begins with what the user typed. `help` is one line or NULL. Both are valid only during the call. */
 typedef void completion_offer(void *data, const char *word, const char *help);
 
 /*
- * Calls `offer` for each word of the tables that can follow. Returns what the caller must complete itself, such as a file.
- * words[0..count) are the words after "allot", at least one; the last is to be completed ("" if nothing is typed). bash splits
- * "--elastic=on" into three words, which count as one option. `commands` ends with NULL.
+ * Calls `offer` for each command, option or value that can follow. Returns what the caller must complete itself, such as a
+ * file. words[0..count) are the words after "allot", at least one; the last is to be completed ("" if nothing is typed). bash
+ * splits "--elastic=on" into three words, which count as one option. `commands` ends with NULL.
  */
 struct completion completion_find(const struct command *const *commands, int count,
 				  char *const *words, completion_offer *offer, void *data);

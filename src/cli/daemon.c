@@ -18,10 +18,7 @@
 
 #define START_TIMEOUT_MS 20000
 
-/*
- * Writes the hardware's name, such as "gpu" or "sim-h200", which determines the run directory; "" if the user named a run
- * directory.
- */
+/* Writes "gpu" or for example "sim-h200", which determines the run directory; "" if the user named a run directory. */
 static int name_hardware(const struct daemon_target *target, char ret_name[PATHS_HARDWARE_MAX],
 			 struct error *err)
 {
@@ -51,7 +48,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 
 	if (r >= 0)
 		r = client_find(hardware, target->run_dir, ret_client, err);
-	/* If --sim is invalid, no daemon can exist. Then report the invalid --sim instead of the missing daemon. */
+	/* For an invalid --sim no daemon can exist, so report the invalid --sim instead of the missing daemon. */
 	if (r == -ENOENT && target->sim_spec && probe_sim(target->sim_spec, &invalid) == -EINVAL) {
 		if (err)
 			*err = invalid;
@@ -66,7 +63,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 	return r;
 }
 
-/* Takes the lock for starting a daemon in run_dir. Closing the descriptor releases it. */
+/* Closing the descriptor releases the lock. */
 static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 {
 	char path[PATHS_MAX];
@@ -107,7 +104,7 @@ static bool answers(const char *socket_path)
 	return false;
 }
 
-/* Starts the server that simulates the GPU. If it runs already, *ret_pid is 0. */
+/* If the simulated GPU's server runs already, *ret_pid is 0. */
 static int start_sim(const char *run_dir, const char *spec, const char *sim_socket, pid_t *ret_pid,
 		     struct error *err)
 {
@@ -143,10 +140,7 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
-/*
- * Writes the full path of the file that the environment variable names; "" if it is unset. The daemon needs the full path,
- * because it has another working directory.
- */
+/* Writes a full path, because the daemon has another working directory; "" if the variable is unset. */
 static int find_file(const char *variable, char path[PATH_MAX], struct error *err)
 {
 	const char *named = getenv(variable);
@@ -210,7 +204,7 @@ static int start_daemon(const struct daemon_target *target, const char *run_dir,
 	return r < 0 ? error_add(err, r, "the daemon did not start") : 0;
 }
 
-/* Starts the daemon, after the simulated GPU's server if --sim asks for one. Call under the lock while no daemon runs. */
+/* Call under the lock of lock_start() while no daemon runs. */
 static int start_all(const struct daemon_target *target, const char *run_dir, struct error *err)
 {
 	char sim_socket[PATHS_MAX];

@@ -1,8 +1,6 @@
 /*
- * Finds the daemon for the machine's GPUs or for simulated GPUs, and starts a private daemon if none runs.
- *
- * First tries the system daemon (unless ALLOT_RUN_DIR names another base directory), then the user's private daemon. A lock in
- * the run directory keeps two `allot run` from starting two daemons.
+ * Finds the daemon: the system's (unless ALLOT_RUN_DIR names another base directory), else the user's private daemon. Starts a
+ * private daemon if none runs. A lock in the run directory keeps two `allot run` from starting two daemons.
  */
 #pragma once
 
@@ -14,9 +12,9 @@
 
 struct daemon_target {
 	const char *sim_spec; /* simulated GPUs; NULL for the machine's real GPUs */
-	/* policy by which a daemon that is started here divides GPU time, such as "lease"; NULL for the daemon's default */
+	/* policy of a daemon that is started here, such as "lease"; NULL for the daemon's default */
 	const char *policy;
-	const char *run_dir; /* an explicit run directory; NULL for the default of base/paths.h */
+	const char *run_dir; /* named by the user; NULL for the default of base/paths.h */
 };
 
 /* Connects to the running daemon. Returns -ENOENT if none runs. The caller owns the client. */
@@ -27,8 +25,8 @@ int daemon_find_or_start(const struct daemon_target *target, struct client **ret
 			 struct error *err);
 
 /*
- * Connects again to the daemon of a run directory after the connection broke. If that daemon was this user's private one and
- * does not run, starts it again. Returns -EAGAIN if the system daemon is not back yet.
+ * Connects again to the daemon of a run directory after the connection broke. If that daemon was this user's private one and no
+ * longer runs, starts a new one. Returns -EAGAIN if the system's daemon is not back yet.
  */
 int daemon_reconnect(const struct daemon_target *target, const char *run_dir,
 		     struct client **ret_client, struct error *err);

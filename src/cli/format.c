@@ -49,7 +49,7 @@ void format_seconds(double seconds, char text[FORMAT_MAX])
 		snprintf(text, FORMAT_MAX, "%luh%02lum", whole / 3600, whole / 60 % 60);
 }
 
-/* Returns the number of decimals that make three digits in all. */
+/* So that a number has three digits in all. */
 static int decimals_of(double value)
 {
 	return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

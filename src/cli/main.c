@@ -1,4 +1,3 @@
-/* allot: finds the subcommand, and answers help and --version. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +104,7 @@ static int print_help(void)
 
 static const struct command *find_command(const char *name)
 {
-	/* Accept the names that similar tools use for ps. */
+	/* Similar tools use these names for ps. */
 	if (strcmp(name, "list") == 0 || strcmp(name, "ls") == 0)
 		name = command_ps.name;
 	for (size_t i = 0; commands[i]; i++)

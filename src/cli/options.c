@@ -197,7 +197,7 @@ static int refuse_unknown(const struct option_row *rows, const char *argument, s
 	return error_set(err, EINVAL, "%s: unknown option; --help lists the options", name);
 }
 
-/* Reads the option in argv[0]. Returns how many elements of argv it takes, argv[0] included, or a negative error. */
+/* Reads the option in argv[0]. Returns how many elements of argv the option takes, argv[0] included, or a negative error. */
 static int read_one(const struct option_row *rows, int argc, char **argv, void *values,
 		    struct error *err)
 {

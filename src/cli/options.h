@@ -1,5 +1,5 @@
 /*
- * Options of a subcommand: one table row each. The row's parser reads the value, and --help is made from the rows.
+ * Options of a subcommand, one table row each. The row's parser reads the value; --help is made from the rows.
  *
  *     static const struct option_row rows[] = {
  *         OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, memory, .help = "quota ..."),
@@ -44,7 +44,7 @@ struct option_devices {
 
 struct option_row;
 
-/* A callback that parses `text` (NULL for a flag or an omitted value) into `field`, the option's field. */
+/* Parses `text` (NULL for a flag or an omitted value) into `field`, the option's field. */
 typedef int option_parser(const struct option_row *row, const char *text, void *field,
 			  struct error *err);
 
@@ -89,16 +89,14 @@ option_parser option_choice;   /* field: const char *, into argv */
 		.name = NULL \
 	}
 
-/* Whether options may follow operands. */
 enum option_order {
-	OPTIONS_THEN_OPERANDS, /* the first operand ends the options; later words belong to the operand */
+	OPTIONS_THEN_OPERANDS, /* the first operand ends the options */
 	OPTIONS_ANYWHERE,
 };
 
 /*
- * Reads options from argv[0..argc) into `values`, and moves the operands to the front of argv in their order; "--" ends the
- * options. Returns the number of operands, or -EINVAL or -ERANGE; the error names the option. "--help" sets *ret_help and ends
- * the reading.
+ * Reads options into `values`, and moves the operands to the front of argv in their order; "--" ends the options. Returns the
+ * number of operands, or -EINVAL or -ERANGE; the error names the option. "--help" sets *ret_help and ends the reading.
  */
 int options_read(const struct option_row *rows, enum option_order order, int argc, char **argv,
 		 void *values, bool *ret_help, struct error *err);
@@ -106,9 +104,9 @@ int options_read(const struct option_row *rows, enum option_order order, int arg
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * Returns the candidate that is the fewest edits away from `text`, and so was probably meant. NULL if even this candidate needs
- * more than two edits, or as many edits as it has characters. If `text` has more than three characters and begins a candidate
- * ("--mem" begins "--memory"), that counts as one edit. `next` returns the i-th candidate, and NULL after the last.
+ * Returns the candidate that needs the fewest edits to become `text`, and so was probably meant. Returns NULL if it needs more
+ * than two edits, or as many as it has characters. If `text` has more than three characters and begins a candidate ("--mem"
+ * begins "--memory"), that counts as one edit. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

@@ -55,10 +55,7 @@ static int load_and_count(struct error *err)
 	return r;
 }
 
-/*
- * Counts the GPUs in a child process, because NVML leaves a thread behind that would take signals which this program expects on
- * its signalfd.
- */
+/* Counts in a child process: NVML leaves a thread behind, which would take signals from this program's signalfd. */
 int probe_gpu(struct error *err)
 {
 	cleanup_fd int read_fd = -1, write_fd = -1;
@@ -89,7 +86,7 @@ int probe_gpu(struct error *err)
 	return found.code ? -found.code : 0;
 }
 
-/* Executes `allot-sim --check` in the child process. The messages of allot-sim go to the pipe `out`. */
+/* allot-sim's messages go to the pipe `out`. */
 static void exec_check(const char *server, const char *spec, int out)
 {
 	if (dup2(out, STDERR_FILENO) >= 0)

@@ -11,7 +11,7 @@
 int probe_gpu(struct error *err);
 
 /*
- * Runs `allot-sim --check SPEC`. Returns 0 if SPEC is the name of a simulated machine or a valid file, -EINVAL with allot-sim's
- * reason, or another -errno if allot-sim is not found or no child process can be started.
+ * Runs `allot-sim --check SPEC`. Returns 0 if SPEC is the name of a simulated machine or a valid file, else -EINVAL with
+ * allot-sim's reason. Returns another -errno if allot-sim is not found or no child process can be started.
  */
 int probe_sim(const char *spec, struct error *err);

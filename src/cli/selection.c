@@ -43,10 +43,7 @@ void selection_all(const json_t *devices, struct selection *ret)
 		ret->device[ret->count++] = device;
 }
 
-/*
- * Finds the GPU whose UUID begins with `text`, ignoring case. Returns NULL if there is none, or several; *ret_many tells
- * whether there are several.
- */
+/* Finds the GPU whose UUID begins with `text`, ignoring case. NULL if there is none, or several (*ret_many). */
 static const json_t *find_by_uuid(const struct selection *among, const char *text, size_t length,
 				  bool *ret_many)
 {
@@ -65,7 +62,6 @@ static const json_t *find_by_uuid(const struct selection *among, const char *tex
 	return found;
 }
 
-/* Finds the device of one entry of CUDA_VISIBLE_DEVICES. */
 static const json_t *find_visible(const struct selection *all, const char *entry, size_t length)
 {
 	bool is_many;

@@ -12,17 +12,17 @@
 #include "base/child.h"
 #include "base/cleanup.h"
 
-/* A report of the new process, which sends one report before exec, and another if exec fails. */
+/* The new process sends this once before exec, and again if exec fails. */
 struct birth {
 	pid_t pid;
-	int exec_error; /* 0, or the error code if exec failed */
+	int exec_error; /* 0 before exec */
 };
 
 /* Runs in the new process, async-signal-safe. Does not return. */
 static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
 {
 	struct birth birth = { .pid = getpid() };
-	/* Move both descriptors to high numbers, because low numbers are assigned below. */
+	/* Move both descriptors to high numbers: low numbers are assigned below. */
 	int ready = fcntl(ready_fd, F_DUPFD, 10);
 	int report = fcntl(birth_fd, F_DUPFD_CLOEXEC, 10);
 	int null_fd = open("/dev/null", O_RDONLY);
@@ -30,10 +30,7 @@ static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_
 
 	if (write(birth_fd, &birth, sizeof(birth)) != sizeof(birth))
 		_exit(127);
-	/*
-	 * log_fd or birth_fd may have the number SPAWN_READY_FD. When `ready` gets that number, both were used already, so they
-	 * may be lost. `report` gets the next number; exec closes it.
-	 */
+	/* `ready` and `report` may take the numbers of log_fd and birth_fd, which are no longer used then. */
 	if (ready < 0 || report < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
 	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||
 	    dup3(report, SPAWN_READY_FD + 1, O_CLOEXEC) < 0)
@@ -63,7 +60,7 @@ static bool read_birth(int fd, struct birth *ret)
 	return n == (ssize_t)sizeof(*ret);
 }
 
-/* Returns the log's line without its prefixes: "<3>", the program's name ("allotd: ") and "error: ". */
+/* Skips the prefixes of a log line: "<3>", the program's name ("allotd: ") and "error: ". */
 static const char *skip_prefix(const char *line, const char *program)
 {
 	size_t length = strlen(program);
@@ -77,7 +74,7 @@ static const char *skip_prefix(const char *line, const char *program)
 	return line;
 }
 
-/* The server has ended: reports why, by the last line of its log after `offset`. */
+/* Reports why the server ended, by the last line of its log after `offset`. */
 static int report_exit(const char *path, const char *log_path, off_t offset, struct error *err)
 {
 	const char *slash = strrchr(path, '/');

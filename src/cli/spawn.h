@@ -1,6 +1,6 @@
 /*
- * Starts a server that outlives this program. The server has its own session, is not a child of this program, reads /dev/null,
- * appends its output to a log file, and inherits no other file descriptor.
+ * Starts a server that outlives this program: in its own session, and not as a child of this program. The server reads
+ * /dev/null, appends its output to a log file, and inherits no other file descriptor.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #define SPAWN_READY_FD_STRING "3"
 
 /*
- * Runs argv[0], a path, and waits until the server is ready. Returns -errno if the server could not be run, ended early (err
- * has the last line of its log), or took longer than timeout_ms and was killed. ret_pid may be NULL.
+ * Runs argv[0], a path, and waits until the server is ready. Returns -errno if the server could not be run or ended early
+ * (`err` has the last line of its log). A server that takes longer than timeout_ms is killed. ret_pid may be NULL.
  */
 int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t *ret_pid,
 		 struct error *err);

@@ -111,8 +111,6 @@ int terms_select(const struct terms *terms, struct client *client, json_t **ret_
 				      &terms->gpu.devices, ret, err);
 }
 
-/* ---- checks for conflicting terms ---- */
-
 static bool is_on_full(const struct terms *terms, const char *way)
 {
 	return terms->on_full && !strcmp(terms->on_full, way);

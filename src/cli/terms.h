@@ -1,7 +1,6 @@
 /*
- * A tenant's terms (memory, share of a GPU, what happens when memory is full, and so on) as options of the commands that make
- * or change a tenant: option rows, checks of combinations, members of the daemon's requests (docs/reference/protocol.md). The
- * options struct of such a command has a member `terms`.
+ * A tenant's terms (memory, share of a GPU, behaviour when memory is full, and so on) as command-line options: rows, checks,
+ * and members of requests. The options struct of a command with terms has a member `terms`.
  */
 #pragma once
 
@@ -28,8 +27,8 @@ option_parser option_sharing; /* const char *, into argv */
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
 /*
- * Arguments for the parameter `or_else` of the macros below. TERMS_MADE is for commands that make a tenant: their help shows
- * the defaults. TERMS_CHANGED is for commands that change a tenant: their help does not.
+ * Values of the parameter `or_else` below. TERMS_MADE is for commands that make a tenant: their help shows defaults.
+ * TERMS_CHANGED is for commands that change a tenant: their help does not.
  */
 #define TERMS_MADE(text) "\n(default: " text ")"
 #define TERMS_CHANGED(text) ""
@@ -79,21 +78,12 @@ option_parser option_sharing; /* const char *, into argv */
 			     "on the GPU, and their memory moves to host memory and\n" \
 			     "back (default: fail)")
 
-/*
- * Returns 0, or -EINVAL if two terms conflict, or one is set without another that it needs (--on-full wait without --memory).
- */
+/* Returns -EINVAL if two terms conflict, or one needs another that is not set (--on-full wait needs --memory). */
 int terms_check(const struct terms *terms, struct error *err);
-/*
- * Like terms_check(), for a change of a tenant's terms. The tenant keeps all terms that are not set here, so a term that needs
- * another (--on-full wait needs --memory) may be set alone.
- */
+/* For a change of a tenant, which keeps the terms not set here: so a term may be set without another that it needs. */
 int terms_check_change(const struct terms *terms, struct error *err);
-/* Whether any of --memory, --cores and --cores-limit is set. */
 bool terms_have_devices(const struct terms *terms);
-/*
- * Selects the GPUs of --gpu. Without --gpu, *ret has one element, NULL, and the daemon chooses the GPU. The caller frees
- * *ret_hello, into which *ret points.
- */
+/* Selects --gpu. Without it, *ret has one NULL: the daemon chooses. *ret points into *ret_hello, which the caller frees. */
 int terms_select(const struct terms *terms, struct client *client, json_t **ret_hello,
 		 struct selection *ret, struct error *err);
 /* Makes a request's "devices". If `selection` is NULL, the daemon chooses a GPU. */

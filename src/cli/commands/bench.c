@@ -1,7 +1,4 @@
-/*
- * allot bench: runs the benchmarks. The benchmarks are a Python program that is installed beside this
- * program. This file checks the options, and finds and runs the Python program.
- */
+/* The benchmarks are a Python program that is installed beside `allot`. `allot bench` checks the options and executes it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,7 +86,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* The arguments of a program. The strings are not owned: they are static, from argv, or the caller's. */
+/* Does not own the strings. */
 struct arguments {
 	char **words;
 	size_t count;

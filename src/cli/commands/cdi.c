@@ -1,7 +1,4 @@
-/*
- * allot cdi: makes devices for podman, docker and containerd. Each device is a claim in the daemon with its own
- * tenant, and a CDI file that tells the engines what to inject.
- */
+/* A device of `allot cdi`: a claim in allotd with its own tenant, and a CDI file that tells engines what to inject. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,8 +66,6 @@ static const char *output_dir(const struct cdi_options *options)
 	return options->output ? options->output : CDI_DIR;
 }
 
-/* ---- create ---- */
-
 static int make_request(struct client *client, const struct cdi_options *options, const char *name,
 			json_t **ret, struct error *err)
 {
@@ -106,20 +101,14 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 	return r;
 }
 
-/*
- * Connects to the daemon of --run-dir; without --run-dir, starts a private daemon if none runs. A private daemon runs as long
- * as it has a tenant.
- */
+/* Without --run-dir, starts a private daemon if none runs. A private daemon runs as long as it has a tenant. */
 static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
 {
 	return options->target.run_dir ? daemon_find(&options->target, ret, err)
 				       : daemon_find_or_start(&options->target, ret, err);
 }
 
-/*
- * Removes a claim whose CDI file could not be written. `err` has the error about the file. If the claim can't be removed, adds
- * that to `err`.
- */
+/* Removes a claim whose CDI file could not be written. If that fails too, extends the file's error in `err`. */
 static void release_claim(struct client *client, const char *name, struct error *err)
 {
 	struct error file = *err, why = { 0 };
@@ -130,7 +119,7 @@ static void release_claim(struct client *client, const char *name, struct error 
 			  file.text, why.text, name);
 }
 
-/* Prints the new device and its GPUs, because the user must also give the container NVIDIA's own devices of these GPUs. */
+/* Prints the GPUs too, because the user must also give the container NVIDIA's own devices of these GPUs. */
 static void print_created(const char *name, const json_t *reply, const char *path)
 {
 	json_t *devices = json_object_get(reply, "devices"), *device;
@@ -185,12 +174,7 @@ static int create_device(const struct command *self, void *options, char *name, 
 	return r < 0 ? r : create(client, options, name, err);
 }
 
-/* ---- creating a device for each GPU ---- */
-
-/*
- * Creates a device for each GPU. The device "gpu0" is the part of GPU 0 that is promised to no tenant. Existing devices stay as
- * they are.
- */
+/* The device "gpu0" is the part of GPU 0 that is promised to no tenant. Existing devices stay as they are. */
 static int create_cards(const struct command *self, void *data, char *operand, struct error *err)
 {
 	const struct cdi_options *options = data;
@@ -222,9 +206,7 @@ static int create_cards(const struct command *self, void *data, char *operand, s
 	return 0;
 }
 
-/* ---- remove ---- */
-
-/* Removes the claim before the file, because the daemon may refuse to remove the claim. Then the device keeps its file. */
+/* Removes the claim first. If the daemon refuses to remove the claim, the device keeps its file. */
 static int remove_device(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct cdi_options *options = data;
@@ -260,8 +242,6 @@ static int remove_device(const struct command *self, void *data, char *name, str
 			path);
 	return r == -ENOENT && !unlink_error ? 0 : r;
 }
-
-/* ---- list ---- */
 
 static const char *name_of(const json_t *claim)
 {
@@ -333,8 +313,6 @@ static int list(const struct command *self, void *data, char *operand, struct er
 	return 0;
 }
 
-/* ---- allot cdi ---- */
-
 static const struct command actions[] = {
 	{ .name = "cdi create",
 	  .usage = "NAME [OPTION...]",
@@ -377,7 +355,7 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 		return command_help(self);
 	const char *name = argc > 0 ? argv[0] : "";
 	if (strcmp(name, "cards") == 0)
-		name = "gpus"; /* version 0.1.0 had this name for "gpus" */
+		name = "gpus"; /* the name in version 0.1.0 */
 	for (size_t i = 0; argc > 0 && actions[i].name; i++)
 		if (strcmp(name, actions[i].name + strlen("cdi ")) == 0)
 			return command_start(&actions[i], argc - 1, argv + 1);

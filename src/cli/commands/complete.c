@@ -1,4 +1,4 @@
-/* allot complete: prints the words that can follow on a command line, for shell completion (deploy/completion). */
+/* allot complete: shells call it to complete a command line (deploy/completion). */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,6 @@ static void print_if_begun(const char *current, const char *word, const char *he
 		print_word(NULL, word, help);
 }
 
-/* ---- tenants and GPUs, as the daemon knows them ---- */
-
 static struct daemon_target find_target(int argc, char **argv)
 {
 	struct daemon_target target = { 0 };
@@ -41,7 +39,6 @@ static struct daemon_target find_target(int argc, char **argv)
 	return target;
 }
 
-/* Returns the reply, or NULL without a daemon; then there is nothing to complete. */
 static json_t *ask_daemon(int argc, char **argv, const char *op)
 {
 	struct daemon_target target = find_target(argc, argv);
@@ -66,7 +63,6 @@ static void print_tenants(int argc, char **argv)
 	}
 }
 
-/* Prints the GPUs' indexes that begin with the typed word; if something was typed, also the UUIDs that begin with it. */
 static void print_gpus(int argc, char **argv)
 {
 	cleanup_json json_t *hello = ask_daemon(argc, argv, "hello");
@@ -88,9 +84,6 @@ static void print_gpus(int argc, char **argv)
 	}
 }
 
-/* ---- benchmarks, as their program lists them ---- */
-
-/* Returns a stream of the output of `bench/run --list`, or NULL if the program can't be run. */
 static FILE *list_benches(pid_t *ret_pid)
 {
 	char program[PATHS_MAX];
@@ -110,10 +103,7 @@ static FILE *list_benches(pid_t *ret_pid)
 	return fdopen(ends[0], "r");
 }
 
-/*
- * Prints the name and description of each benchmark whose name begins with `current`. An example of a line of the list:
- *     shares      about   40 s  what is measured
- */
+/* A line of the list is for example "shares      about   40 s  what is measured". */
 static void print_benches(const char *current)
 {
 	pid_t pid;

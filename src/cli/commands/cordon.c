@@ -1,4 +1,3 @@
-/* allot cordon and allot uncordon: stop and resume placing new tenants on a GPU. Tenants on the GPU keep running. */
 #include <errno.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* Finds the wanted GPU in the daemon's reply to `hello`. *ret points into *ret_hello, which the caller frees. */
+/* *ret points into *ret_hello, which the caller frees. */
 static int find_gpu(struct client *client, const struct parse_devices *wanted, json_t **ret_hello,
 		    const json_t **ret, struct error *err)
 {

@@ -1,4 +1,3 @@
-/* allot doctor: checks all that this machine needs to share its GPUs, and says what is wrong and what to do. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -40,7 +39,7 @@ static void (*const checks[])(struct doctor *) = {
 	doctor_check_daemon, doctor_check_others, doctor_check_rows,
 };
 
-/* Writes the real path of the root directory. Writes "", which stands for this machine, if `root` is NULL or is "/". */
+/* Writes the real path of `root`; or "", which stands for this machine's root, if `root` is NULL or "/". */
 static int set_root(const char *root, char ret[PATH_MAX], struct error *err)
 {
 	struct stat st;

@@ -1,4 +1,3 @@
-/* allot explain: says why a Kubernetes pod waits for its GPUs, or where its GPUs are. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,9 +50,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* ---- names ---- */
-
-/* The name becomes part of a URL's path, so it must be a valid Kubernetes name. */
+/* A name becomes part of a URL's path, so it must be a valid Kubernetes name. */
 static int check_name(const char *what, const char *name, struct error *err)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
@@ -98,8 +95,6 @@ static int check_options(const void *options, const char *pod, struct error *err
 	return r;
 }
 
-/* ---- allot-scheduler ---- */
-
 static void explain_path(const struct explain_options *o, const char *in, const char *pod,
 			 char path[PATH_SIZE])
 {
@@ -107,7 +102,7 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 		 o->node ? o->node : "");
 }
 
-/* A Service sends each call to any replica of allot-scheduler. Of this many calls, one very likely reaches the leader. */
+/* A Service sends each call to some replica of allot-scheduler. One of this many calls very likely reaches the leader. */
 #define ASKS_MAX 16
 
 static bool is_of_leader(const json_t *answer)
@@ -115,10 +110,7 @@ static bool is_of_leader(const json_t *answer)
 	return !json_is_false(json_object_get(answer, "leads"));
 }
 
-/*
- * Repeats the call until the leading replica answers, because only the leader knows all reservations. If the leader never
- * answers, *answer is another replica's.
- */
+/* Repeats the call until the leader answers, which alone knows all reservations; *answer may stay another replica's. */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)
 {
@@ -136,7 +128,7 @@ static void ask_for_leader(const struct kube_access *access, const char *path, c
 			"allot: explain: the answer is from a replica of allot-scheduler that is not the leader: GPUs that the leader has reserved may be shown as free\n");
 }
 
-/* Reads the token of --token-file. *ret stays unchanged without that option. The caller frees *ret. */
+/* Without --token-file, *ret stays unchanged. */
 static int read_token(const struct explain_options *o, char **ret, struct error *err)
 {
 	int r = o->token_file ? access_read_file(o->token_file, ret, err) : 0;
@@ -192,8 +184,6 @@ static int ask_server(const struct explain_options *o, const char *pod, json_t *
 	return r;
 }
 
-/* ---- asking through the cluster's API server ---- */
-
 static int proxy_path(const struct explain_options *o, const char *in, const char *pod,
 		      char path[PATH_SIZE], struct error *err)
 {
@@ -218,7 +208,6 @@ static int proxy_path(const struct explain_options *o, const char *in, const cha
 				 "the names of the pod, the namespace and the Service are too long together");
 }
 
-/* Explains from the Pod object and its events, because allot-scheduler gave no answer. */
 static int fall_back(const struct kube_access *access, const char *in, const char *pod,
 		     const json_t *object, const struct error *why, json_t **ret, struct error *err)
 {

@@ -1,6 +1,3 @@
-/*
- * allot mirror: makes a directory with the driver's libraries. A program that loads libcuda from there loads liballot.so first.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

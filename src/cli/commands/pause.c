@@ -1,7 +1,3 @@
-/*
- * allot pause and allot resume: a paused tenant starts no more work on its GPUs. With --swap-out, the tenant's
- * memory is also moved off its GPUs.
- */
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
@@ -34,8 +30,6 @@ static const struct option_row resume_rows[] = {
 	OPTION_END,
 };
 
-/* ---- progress of moving memory off the GPUs ---- */
-
 static volatile sig_atomic_t interrupted;
 
 /* Handles the first signal; a second one ends the program (SA_RESETHAND). */
@@ -55,7 +49,7 @@ static void catch_signals(void)
 
 struct progress {
 	const char *name;
-	bool is_terminal; /* redraw one line; if false, print one line at the start and one at the end */
+	bool is_terminal; /* redraw one line; else print one line at the start, one at the end */
 	bool is_begun;
 	bool has_amounts; /* false for a container: the amounts below are unknown */
 	uint64_t moved_bytes, total_bytes, stays_bytes;
@@ -66,7 +60,6 @@ static uint64_t bytes_in(const json_t *reply, const char *field)
 	return (uint64_t)json_integer_value(json_object_get(reply, field));
 }
 
-/* Prints how much of the memory was moved, such as "1.0 GiB of 4.0 GiB"; no amounts for a container, whose total is unknown. */
 static void print_moving(const struct progress *p)
 {
 	char moved[FORMAT_MAX], total[FORMAT_MAX];
@@ -140,7 +133,6 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 				   name, name);
 }
 
-/* The request's operation is the subcommand's name. */
 static int pause_or_resume(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct pause_options *options = data;
@@ -157,7 +149,6 @@ static int pause_or_resume(const struct command *self, void *data, char *name, s
 	return r == -EINTR ? command_fail(self, err, 128 + interrupted) : r;
 }
 
-/* Checks the operand: a tenant's or container's name or id, or "namespace/pod/name". */
 static int check(const void *data, const char *name, struct error *err)
 {
 	const struct pause_options *options = data;

@@ -1,4 +1,3 @@
-/* allot ps: shows requested and received shares per tenant and device, as a table or JSON, once or periodically. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +50,7 @@ static void measure(struct screen *screen)
 	}
 }
 
-/* Draws a frame: on a terminal over the previous frame, else after it. */
+/* On a terminal, draws over the previous frame. */
 static void draw(struct screen *screen, const char *frame)
 {
 	int lines = 0;
@@ -75,7 +74,7 @@ static void draw(struct screen *screen, const char *frame)
 	fflush(stdout);
 }
 
-/* Makes {"version":1,"devices":[...],"tenants":[...]}, as docs/reference/protocol.md defines for `list`. */
+/* The result has the form {"version":1,"devices":[...],"tenants":[...]} (docs/reference/protocol.md, `list`). */
 static json_t *make_list(const json_t *reply)
 {
 	json_t *devices = json_object_get(reply, "devices");
@@ -88,7 +87,7 @@ static json_t *make_list(const json_t *reply)
 	return list;
 }
 
-/* Asks the daemon; connects first if *client is NULL. Without a daemon, the list is empty and *client stays NULL. */
+/* Connects first if *client is NULL. If no daemon runs, the list is empty and *client stays NULL. */
 static int fetch(const struct ps_options *options, struct client **client, json_t **ret_list,
 		 struct error *err)
 {

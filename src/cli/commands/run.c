@@ -1,9 +1,6 @@
 /*
- * allot run: makes a tenant, runs a command in it, and exits with the command's exit status.
- *
- * All errors that can be found early are reported before a daemon is started. While the command runs, the connection that holds
- * the tenant stays open. If a private daemon dies, this program starts another one; if the system daemon dies, this program
- * waits for its return. The connection to the new daemon then holds the tenant.
+ * While the command runs, an open connection to the daemon holds the tenant. If a private daemon dies, `allot run` starts
+ * another; for the system's daemon, it waits. The connection to the new daemon then holds the tenant.
  */
 #include <errno.h>
 #include <poll.h>
@@ -25,7 +22,7 @@
 #include "cli/selection.h"
 #include "cli/terms.h"
 
-/* most attempts to create the tenant, because a private daemon may end just when we connect */
+/* attempts to create the tenant: a private daemon may end just when we connect to it */
 #define CREATE_TRIES 5
 #define POLICY_TRIES \
 	30 /* further attempts while a daemon with another policy and no tenants is about to end */
@@ -187,7 +184,7 @@ static void warn_of_ignored_config(const json_t *hello)
 			named, used ? "the settings of " : "its defaults", used ? used : "");
 }
 
-/* Tries once to create the tenant. -ECONNRESET if the daemon ended meanwhile. */
+/* Returns -ECONNRESET if the daemon ended meanwhile. */
 static int try_create(struct run *run, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
@@ -237,7 +234,6 @@ static int create_tenant(struct run *run, struct error *err)
 	return r;
 }
 
-/* Returns the UUIDs of the tenant's devices, in the tenant's order. */
 static char *join_uuids(const json_t *tenant)
 {
 	const json_t *devices = json_object_get(tenant, "devices");
@@ -281,7 +277,6 @@ static int make_environment(struct run *run, struct error *err)
 	return environment_set(&run->environment, "ALLOT_SIM_SOCKET", sim_socket, err);
 }
 
-/* Tries once to attach to the tenant in the new daemon, after the old one died. */
 static int try_rejoin(struct run *run, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
@@ -304,10 +299,7 @@ static int try_rejoin(struct run *run, struct error *err)
 	return 0;
 }
 
-/*
- * Waits until the tenant's group of --sharing space is ready (run/group_wait.h). If the daemon dies, starts a new one or waits
- * until one is started; the new daemon takes over the tenants of the old one.
- */
+/* Waits until the group of --sharing space is ready. If the daemon dies, goes on with a new one, which takes over tenants. */
 static int wait_for_group(struct run *run, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(RETRY_FIRST_MS * NSEC_PER_MSEC);
@@ -322,10 +314,7 @@ static int wait_for_group(struct run *run, struct error *err)
 	return r;
 }
 
-/*
- * The search for a new daemon after the old one died. The next attempt is at next_ns, wait_ms after the previous one. is_lost
- * is false while a daemon is connected.
- */
+/* The search for a new daemon after the old one died. The next attempt is at next_ns, wait_ms after the previous one. */
 struct rejoin_state {
 	bool is_lost;
 	bool has_warned;
@@ -342,7 +331,6 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 		*back = (struct rejoin_state){ 0 };
 		return;
 	}
-	/* The command continues with its last quotas. Warn once that no daemon enforces shares of GPU time. */
 	if (!back->has_warned && back->wait_ms >= RETRY_MOST_MS) {
 		fprintf(stderr,
 			"allot: run: the daemon ended and could not be started again: %s. The command goes on with its memory quota; its share of GPU time is not enforced\n",
@@ -391,10 +379,7 @@ static int wait_for_command(struct run *run, struct child *child)
 			}
 			timeout_ms = (int)((back.next_ns - now_ns) / NSEC_PER_MSEC) + 1;
 		}
-		/*
-		 * No reply is expected here, and the daemon sends nothing else. So a readable connection means that the daemon
-		 * is gone.
-		 */
+		/* The daemon sends only replies, and none is expected. So a readable connection means that it is gone. */
 		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
 			back = (struct rejoin_state){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
 		if (!back.is_lost)

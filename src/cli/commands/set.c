@@ -1,4 +1,3 @@
-/* allot set: changes the quotas, shares, priority, on_full or on_violation of a running tenant. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -20,23 +20,22 @@ enum column {
 	COLUMN_STATE,
 	COLUMN_MEMORY_ASKED,
 	COLUMN_MEMORY_GOT,
-	COLUMN_SWAPPED, /* shown when some tenant's memory can be moved off its GPUs */
+	COLUMN_SWAPPED,
 	COLUMN_CORES_ASKED,
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
 	COLUMN_GOT_60S,
-	COLUMN_DELTA, /* shown when a tenant's share is DELTA_LEAST off */
-	/* COLUMN_STEP_P50 to COLUMN_STEP_RATE: shown if a tenant had steps recently and there is room */
+	COLUMN_DELTA,
 	COLUMN_STEP_P50,
 	COLUMN_STEP_P99,
 	COLUMN_STEP_RATE,
-	COLUMN_PRIORITY, /* shown when a tenant's priority is not 0 */
+	COLUMN_PRIORITY,
 	COLUMN_REFUSED,
 	COLUMN_WAITED,
-	COLUMN_VIOLATIONS, /* shown when a process bypassed the library */
-	COLUMN_SHARING,    /* shown when a tenant shares by space */
+	COLUMN_VIOLATIONS,
+	COLUMN_SHARING,
 	COLUMN_USE,
-	COLUMN_CONTAINER, /* shown when a tenant's processes are in a container */
+	COLUMN_CONTAINER,
 	COLUMN_COUNT,
 };
 
@@ -82,7 +81,7 @@ struct row {
 struct table {
 	struct row *rows;
 	size_t count;
-	int width[COLUMN_COUNT]; /* 0: not shown */
+	int width[COLUMN_COUNT]; /* 0 if the column is hidden */
 	bool has_waiters;
 };
 
@@ -108,7 +107,7 @@ static void put_number(const json_t *object, const char *key,
 		format(json_number_value(value), cell);
 }
 
-/* Writes the limit: "30", or "30+42" while 42 % are lent to the tenant. */
+/* Writes "30", or "30+42" while 42 % are lent to the tenant. */
 static void put_limit(const json_t *device, char *cell)
 {
 	double lent = json_number_value(json_object_get(device, "lent_pct"));
@@ -135,7 +134,7 @@ static void put_text(const json_t *object, const char *key, char *cell)
 	snprintf(cell, CELL_MAX, "%s", text ? text : "-");
 }
 
-/* Writes "60 (50)" if 60 % were requested but only 50 % are in force, because all guarantees sum to more than 100 %. */
+/* Writes "60 (50)" if 60 % were requested but only 50 % are in force, because guarantees sum to over 100 %. */
 static void put_effective(const json_t *device, char cell[CELL_MAX])
 {
 	double asked = json_number_value(json_object_get(device, "cores_pct"));
@@ -146,7 +145,7 @@ static void put_effective(const json_t *device, char cell[CELL_MAX])
 		snprintf(cell + used, CELL_MAX - used, " (%.4g)", json_number_value(effective));
 }
 
-/* Writes the state; for a tenant in the queue for memory also its place there and the time waited: "queued #2 1m05s". */
+/* For a tenant in the queue for memory, adds its place there and the time waited: "queued #2 1m05s". */
 static void put_state(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *wait = json_object_get(tenant, "memory_wait");
@@ -199,10 +198,7 @@ static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 		snprintf(cell, CELL_MAX, "%s", label);
 }
 
-/*
- * Writes "2 frozen": the number of violations, and the action taken against the latest offending process that still lives.
- * Writes "2 gone" if no offending process lives.
- */
+/* Writes for example "2 frozen": violations, and the action on the last offending process; "gone" if none lives. */
 static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 {
 	json_int_t count = json_integer_value(json_object_get(tenant, "violations"));
@@ -217,10 +213,7 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 		strcpy(cell, "-");
 }
 
-/*
- * Writes "space user/1000 hung": the tenant's space group, whose tenants use the GPU at the same time, and the group's state,
- * unless that is "ready".
- */
+/* Writes for example "space user/1000 hung": the group that shares by space, and its state unless "ready". */
 static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *space = json_object_get(tenant, "space");
@@ -374,7 +367,6 @@ static void write_cell(const char *text, int width, bool to_the_left, FILE *out)
 		fprintf(out, to_the_left ? "%-*s" : "%*s", width, text);
 }
 
-/* Writes one line of cells without trailing blanks. */
 static void write_line(const struct table *table, const struct row *row, FILE *out)
 {
 	char line[COLUMN_COUNT * (CELL_MAX + GAP) + 1];
@@ -397,7 +389,7 @@ static void write_line(const struct table *table, const struct row *row, FILE *o
 	fprintf(out, "%.*s\n", (int)length, line);
 }
 
-/* Writes the titles of the column groups. Each title begins where the text of the group's first column begins. */
+/* Each group's title begins where the title of its first column begins. */
 static void write_groups(const struct table *table, FILE *out)
 {
 	int position = 0, written = 0;

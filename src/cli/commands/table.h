@@ -17,7 +17,7 @@
 #define TABLE_UNLIMITED INT_MAX
 
 /*
- * Writes the table, at most `width` columns wide if possible. To fit, drops WAITED, then CONTAINER, then the step columns, and
- * then cuts names (to 8 columns at least). With TABLE_UNLIMITED, for a pipe or a file, nothing is dropped or cut.
+ * Makes the table at most `width` columns wide if possible. To fit, drops WAITED, then CONTAINER, then the step columns, and
+ * then cuts names (to 8 columns at least). With TABLE_UNLIMITED, for a pipe or a file, drops and cuts nothing.
  */
 void table_write(const json_t *list, int width, FILE *out);

@@ -1,4 +1,3 @@
-/* allot tasks: every process that uses a GPU, with the library or not, and the containers they are in. */
 #include <stdio.h>
 #include <string.h>
 

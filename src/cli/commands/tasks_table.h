@@ -12,8 +12,5 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/*
- * Writes the table of containers, if there are any, and the table of tasks (processes). MEMORY is the sum over all GPUs; for an
- * ended task, the most that it held.
- */
+/* MEMORY is the sum over all GPUs; for an ended task (process), the most that the task held. */
 void tasks_table_write(const json_t *reply, FILE *out);

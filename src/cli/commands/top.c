@@ -1,4 +1,3 @@
-/* allot top: shows GPUs and tenants live until q is pressed; or once, as a page or JSON, for scripts. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -61,7 +60,7 @@ static const struct option_row rows[] = {
 struct top {
 	const struct top_options *options;
 	struct history *history;
-	/* the latest sample with an answer of the daemon; before the first answer, a sample with an empty snapshot */
+	/* the latest sample that the daemon answered; before the first answer, one with an empty snapshot */
 	struct sample sample;
 	bool has_trouble;
 	struct error trouble;
@@ -155,8 +154,6 @@ static void read_clock(char text[16])
 	strftime(text, 16, "%H:%M:%S", &local);
 }
 
-/* ---- for scripts ---- */
-
 static int print_json(const struct top *top, struct error *err)
 {
 	size_t flags = top->options->once ? JSON_INDENT(2) : JSON_COMPACT;
@@ -205,10 +202,7 @@ static int print_page(struct top *top, struct error *err)
 	return fflush(stdout) == 0 ? 0 : error_set_errno(err, errno, "standard output");
 }
 
-/*
- * With --once, prints the second sample, because rates need two; or the first one if no daemon answers. Without --once, prints
- * every sample.
- */
+/* With --once, prints the second sample, because rates need two; but the first if no daemon answers. Else prints all. */
 static int print(struct top *top, struct client **client, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(top->options->interval.ns);
@@ -233,8 +227,6 @@ static int print(struct top *top, struct client **client, struct error *err)
 			return 0;
 	}
 }
-
-/* ---- on a terminal ---- */
 
 static int draw(struct top *top, struct error *err)
 {
@@ -328,10 +320,7 @@ static int show(struct top *top, struct source *source, struct error *err)
 		if (r < 0)
 			return r;
 		p[0].revents = p[1].revents = 0;
-		/*
-		 * A signal that comes just before poll() does not interrupt it. The timeout limits how long the handling of
-		 * such a signal, for example of a resize, is delayed.
-		 */
+		/* A signal just before poll() does not interrupt it. The timeout limits how late such a signal is handled. */
 		if (poll(p, 2, SIZE_LOOK_MS) < 0 && errno != EINTR)
 			return error_set_errno(err, errno, "poll");
 		if (read_keys(top, source, err) || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
@@ -395,7 +384,7 @@ static int watch_tenants(const struct command *self, void *data, char *operand, 
 	cleanup(top_end) struct top top = { .options = options };
 	cleanup_client struct client *client = NULL;
 
-	/* Set only LC_CTYPE, because JSON numbers must have a decimal point. */
+	/* Set only LC_CTYPE: LC_NUMERIC could give JSON numbers a decimal comma. */
 	setlocale(LC_CTYPE, "");
 	options->is_ascii = options->is_ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	top.view.sort = options->sort ? order_find(options->sort) : ORDER_COMPUTE;

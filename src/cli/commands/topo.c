@@ -1,4 +1,3 @@
-/* allot topo: shows how close the GPUs of this machine are to each other. */
 #include <stdio.h>
 
 #include "cli/command.h"
@@ -27,7 +26,7 @@ static int show_topology(const struct command *self, void *data, char *operand, 
 	const struct topo_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
-	/* If the user named a run directory, its daemon must run already; otherwise a private daemon may be started. */
+	/* A run directory that the user names must have a daemon. Without one, a private daemon may be started. */
 	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
 					: daemon_find_or_start(&options->target, &client, err);
 	if (r >= 0)

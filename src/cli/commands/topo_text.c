@@ -56,10 +56,7 @@ static bool is_in_a_part(const json_t *group, json_int_t index)
 	return false;
 }
 
-/*
- * Writes a group: how its GPUs are connected, the GPUs that are in no subgroup, then the subgroups. `around` is the enclosing
- * group's NUMA node, which is not repeated.
- */
+/* Writes a group, then its subgroups. `around` is the enclosing group's NUMA node, which is not repeated. */
 static void write_group(const json_t *group, const json_t *devices, const json_t *around,
 			int indent, FILE *out)
 {
@@ -85,10 +82,7 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 		write_group(json_array_get(parts, i), devices, numa, indent, out);
 }
 
-/*
- * Writes the link between GPUs `a` and `b`: "NV4" for 4 NVLinks. Without NVLinks, writes the PCIe path, such as "PIX", or "?"
- * if it is unknown. Writes "X" if `a` is `b`.
- */
+/* Writes "NV4" for 4 NVLinks. Without NVLinks, writes the PCIe path, such as "PIX", or "?" if it is unknown. */
 static void link_cell(const json_t *links, json_int_t a, json_int_t b, char ret[CELL_MAX])
 {
 	snprintf(ret, CELL_MAX, "%s", a == b ? "X" : "?");

@@ -1,6 +1,5 @@
 /*
- * Formats the daemon's topology (docs/reference/protocol.md, topology) as the text of `allot topo`. Pure: JSON in,
- * text out.
+ * Formats the daemon's topology (docs/reference/protocol.md, topology) as the text of `allot topo`. Pure: JSON in, text out.
  *
  *     across NUMA nodes (SYS)
  *       NUMA node 0: one PCIe switch (PIX)

@@ -1,4 +1,3 @@
-/* allot trace: records what a tenant does on its GPUs, as a file for Perfetto, until Ctrl-C or the tenant's end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -72,8 +71,6 @@ static int open_output(const char *path, struct error *err)
 		      : fd;
 }
 
-/* ---- on a terminal ---- */
-
 static void show_progress(const struct record *r)
 {
 	char bytes[FORMAT_MAX], lasted[FORMAT_MAX];
@@ -91,8 +88,6 @@ static void clear_progress(void)
 {
 	fputs("\r\033[K", stderr);
 }
-
-/* ---- recording ---- */
 
 static enum trace_end find_end(const struct record *r, const struct trace_options *options)
 {
@@ -146,8 +141,6 @@ static enum trace_end record_until_end(struct record *r, const struct trace_opti
 		clear_progress();
 	return end;
 }
-
-/* ---- messages about the result ---- */
 
 static void print_untraced(const struct record *r)
 {

@@ -1,7 +1,4 @@
-/*
- * The checks of `allot doctor`: one function per subject, which adds a finding (judge/finding.h) for each thing that it
- * examined, good or bad. No check changes anything.
- */
+/* The checks of `allot doctor`. Each adds a finding, good or bad, for each thing that it examined. None changes anything. */
 #pragma once
 
 #include "cli/daemon.h"
@@ -31,8 +28,5 @@ void doctor_check_library(struct doctor *doctor);
 void doctor_check_daemon(struct doctor *doctor);
 /* Checks what else shares or hands out this machine's GPUs (MPS, another device plugin), and the kubelet. */
 void doctor_check_others(struct doctor *doctor);
-/*
- * Runs the checks in rows.c: tenant, node, engines, certificates, clock, cluster. Each check has a function that gathers facts
- * (gather.h) and another that judges them (judge/judge.h).
- */
+/* Runs the checks in rows.c. Each has a function that gathers facts (gather.h) and one that judges them (judge/judge.h). */
 void doctor_check_rows(struct doctor *doctor);

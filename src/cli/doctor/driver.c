@@ -1,4 +1,3 @@
-/* Checks NVIDIA's kernel modules, device nodes and libraries, and whether they have the same version. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -15,8 +14,6 @@
 #define VERSION_MAX VERSION_TEXT_MAX
 #define VENDOR_NVIDIA "0x10de"
 #define CLASS_DISPLAY "0x03" /* PCI base class of display controllers, 3D controllers included */
-
-/* ---- GPUs on the PCI bus ---- */
 
 struct pci {
 	struct doctor *d;
@@ -37,9 +34,7 @@ static bool count_card(void *data, const char *name)
 	return true;
 }
 
-/* ---- kernel modules and device nodes ---- */
-
-/* Checks NVIDIA's kernel module. Returns false if it is not loaded, because later checks are then pointless. */
+/* Returns false if the module is not loaded: then later checks are pointless. */
 static bool check_module(struct doctor *d, char version[VERSION_MAX])
 {
 	char text[512];
@@ -140,8 +135,6 @@ static void check_nodes(struct doctor *d)
 			     nodes.found == 1 ? "" : "s");
 }
 
-/* ---- libraries ---- */
-
 struct library {
 	const char *name;
 	char path[PATH_MAX];
@@ -158,7 +151,6 @@ static int visit(void *context, const char *name, const char *path, struct error
 	return 0;
 }
 
-/* Finds the library's path as the loader would; "" if the loader does not find it. */
 static void find_library(struct doctor *d, struct library *library)
 {
 	struct error err;

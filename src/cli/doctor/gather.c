@@ -1,4 +1,3 @@
-/* Functions that several of the gather_*.c files use: settings, versions of programs, sockets. */
 #include "cli/doctor/gather.h"
 
 #include <errno.h>

@@ -21,30 +21,19 @@ void gather_dra(struct doctor *doctor, struct facts *facts);
 void gather_rivals(struct doctor *doctor, struct facts *facts);
 void gather_tenant(struct doctor *doctor, struct facts *facts);
 
-/* ---- shared by the functions above ---- */
+/* Helpers that several gather_*.c files use: */
 
 #define ALLOTD_CONF "/etc/allot/allotd.conf"
 #define SCHEDULER_CONF "/etc/allot/allot-scheduler.conf"
 
-/*
- * Reads the setting `key` from a file. If several lines set it, the last one counts. If none does, writes `otherwise` and
- * returns false.
- */
+/* Reads the setting `key` from a file; the last line counts. If none sets it, writes `otherwise` and returns false. */
 bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);
-/*
- * Runs "<program> --version" and writes the first version number in its output; "" if there is none. Waits at most 5 s for the
- * whole output.
- */
+/* Runs "<program> --version", for at most 5 s, and writes the first version number in its output; "" if none. */
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX]);
-/*
- * Returns the daemon's reply to "hello", which the caller frees. NULL if no daemon runs, or if doctor->host is another machine.
- */
+/* Returns the daemon's reply to "hello", which the caller frees; NULL if no daemon runs, or the host is another machine. */
 json_t *gather_hello(struct doctor *doctor);
-/*
- * Finds the API server and credentials. Returns 1 if found, 0 if there are none, -errno if they are not valid. Free *ret with
- * access_free().
- */
+/* Finds the API server. Returns 1; 0 if there is none; -errno if credentials are not valid. Free *ret by access_free(). */
 int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
 /* Whether a process listens at a unix socket. FACT_UNKNOWN if this user may not connect, or `host` is another machine. */
 enum fact gather_listens(const struct host *host, const char *path, int type);

@@ -1,4 +1,4 @@
-/* Gathers what the API server knows of this node, with the credentials of --kubeconfig, the daemon, the kubelet or this pod. */
+/* Asks the API server about this node, with the credentials of --kubeconfig, the daemon, the kubelet or this pod. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define KUBELET_CONFIG "/etc/kubernetes/kubelet.conf"
 
-/* Finds the node's name: --node, else as allotd does: the setting kube_node_name, else $NODE_NAME, else the machine's name. */
+/* Takes the name from --node; else as allotd does: from the setting kube_node_name, else $NODE_NAME, else the host name. */
 static void find_node(struct doctor *d, char ret[FACT_TEXT_MAX])
 {
 	const char *variable = getenv("NODE_NAME");
@@ -66,7 +66,7 @@ static void read_node(const json_t *node, struct facts_cluster *c)
 	for (size_t i = 0; i < json_array_size(taints) && c->taints < FACTS_MAX; i++) {
 		const json_t *one = json_array_get(taints, i);
 		const char *key = json_string_value(json_object_get(one, "key"));
-		/* Skip the taint that a cordon sets, because is_cordoned tells of cordons already. */
+		/* Skip the taint that a cordon sets: is_cordoned tells of it. */
 		if (!key || !strcmp(key, "node.kubernetes.io/unschedulable"))
 			continue;
 		struct facts_taint *t = &c->taint[c->taints++];

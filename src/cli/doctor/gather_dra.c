@@ -1,4 +1,3 @@
-/* Gathers facts about allot's DRA driver: its socket, the daemon's report of it, and its objects in the API server. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,10 +65,7 @@ static void read_slices(const json_t *list, struct facts_dra *dra)
 	}
 }
 
-/*
- * Returns the HTTP status of a GET request; 0 if there was no answer. *ret_fault says why the request failed or was refused. It
- * is "" after a success, and also after 404, which answers the request: there is no such object.
- */
+/* Returns the HTTP status, 0 if there was no answer. *ret_fault is the error; "" after a success and after 404. */
 static int get(const struct kube_access *access, const char *path, json_t **ret,
 	       char ret_fault[FACT_TEXT_MAX])
 {

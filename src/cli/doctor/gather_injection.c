@@ -1,4 +1,3 @@
-/* Gathers facts about CDI specs, and about how the driver gets into containers. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,15 +7,13 @@
 #include "client/client.h"
 #include "cli/doctor/gather.h"
 
-/* ---- CDI ---- */
-
 struct specs {
 	struct doctor *d;
 	const char *directory;
 	struct facts *facts;
 };
 
-/* Returns the first host path in `edits` (a spec's containerEdits) that does not exist on the machine, or NULL. */
+/* Returns the first host path in `edits` (a spec's containerEdits) that the machine lacks, or NULL. */
 static const char *missing_of(const struct host *host, const json_t *edits)
 {
 	const char *const lists[][2] = { { "mounts", "hostPath" }, { "deviceNodes", "path" } };
@@ -53,7 +50,7 @@ static void check_spec(const struct host *host, const json_t *json, struct facts
 	snprintf(spec->missing, sizeof(spec->missing), "%s", missing ? missing : "");
 }
 
-/* Counts the devices of a CDI spec in YAML without a parser: lines with "name:" after "devices:". */
+/* Counts the devices of a CDI spec in YAML without a parser: by "name:" after "devices:". */
 static unsigned count_devices(const char *text)
 {
 	const char *list = strstr(text, "\ndevices:");
@@ -107,8 +104,6 @@ void gather_specs(struct doctor *d, struct facts *facts)
 	}
 }
 
-/* ---- how the driver gets into containers ---- */
-
 static enum fact is_same_file(const struct host *host, const char *path)
 {
 	struct host here = { .root = "" };
@@ -124,7 +119,7 @@ static enum fact is_same_file(const struct host *host, const char *path)
 	return size == own_size && !memcmp(bytes, own_bytes, size) ? FACT_YES : FACT_NO;
 }
 
-/* Reads the driver's version from the file `versions`, which `allot mirror` writes into the directory that it makes. */
+/* `allot mirror` writes the file `versions` into the directory that it makes. */
 static void read_record(const struct host *host, struct facts_injection *in)
 {
 	char path[PATH_MAX];

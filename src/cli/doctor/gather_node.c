@@ -1,4 +1,3 @@
-/* Gathers facts about a node: cgroups, the kubelet and its plugins, container engines. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,17 +11,12 @@
 
 #define CGROUPS "/sys/fs/cgroup"
 
-/* ---- cgroups ---- */
-
 struct freezers {
 	struct doctor *d;
 	struct facts_cgroup *cgroup;
 };
 
-/*
- * Visits cgroup `name`. If it has a freezer's file, stores whether this user may write the file, and ends the search: the files
- * of all cgroups have the same owner.
- */
+/* Checks the first cgroup with a freezer file, and ends the search: the files of all cgroups have the same owner. */
 static bool find_freezer(void *data, const char *name)
 {
 	struct freezers *all = data;
@@ -57,8 +51,6 @@ void gather_cgroup(struct doctor *d, struct facts *facts)
 			  find_freezer, &all);
 }
 
-/* ---- the kubelet ---- */
-
 struct sockets {
 	struct doctor *d;
 	const char *directory;
@@ -79,10 +71,7 @@ static bool find_own_socket(void *data, const char *name)
 	return s->kubelet->we_answer != FACT_YES;
 }
 
-/*
- * Whether the kubelet's checkpoint lists devices of the resource. FACT_YES may be out of date: the checkpoint survives a
- * restart of the kubelet, but plugins must register again after the restart.
- */
+/* FACT_YES may be out of date: the checkpoint survives a restart of the kubelet, but plugins must register again. */
 static enum fact registered(const struct host *host, const char *directory, const char *resource)
 {
 	char path[PATH_MAX];
@@ -127,8 +116,6 @@ void gather_kubelet(struct doctor *d, struct facts *facts)
 		gather_program_version("kubelet", k->version);
 }
 
-/* ---- engines ---- */
-
 static bool has_one_of(const struct host *host, const char *const *paths)
 {
 	for (; *paths; paths++)
@@ -137,7 +124,6 @@ static bool has_one_of(const struct host *host, const char *const *paths)
 	return false;
 }
 
-/* Returns the value of the last "key = true|false" in a TOML file; FACT_UNKNOWN if there is none. */
 static enum fact toml_switch(const struct host *host, const char *file, const char *key)
 {
 	char value[FACT_TEXT_MAX];

@@ -1,4 +1,3 @@
-/* Gathers facts about other programs' processes and, if this process belongs to a tenant, about the tenant. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -18,8 +17,6 @@
 
 #define ANSWER_MS 5000
 #define ANSWER_MAX 65536
-
-/* ---- rivals: other programs that use or hand out this machine's GPUs ---- */
 
 struct processes {
 	struct doctor *d;
@@ -54,8 +51,6 @@ void gather_rivals(struct doctor *d, struct facts *facts)
 	facts->rivals.has_mps_pipe = host_has(&d->host, "/tmp/nvidia-mps/control");
 }
 
-/* ---- the tenant of this process ---- */
-
 static int connect_to(const char *path, struct facts_tenant *t)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -84,7 +79,7 @@ static json_t *request_tenant(int fd)
 	    poll(&one, 1, ANSWER_MS) <= 0)
 		return NULL;
 	ssize_t n = recv(fd, text, ANSWER_MAX, 0);
-	/* An older daemon does not know the request, and answers with the error "registration invalid", which is JSON too. */
+	/* An older daemon answers with the error "registration invalid", which is JSON too. */
 	return n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 }
 
@@ -112,10 +107,7 @@ static int find_cuda(void *data, const char *name, const char *path, struct erro
 	return 0;
 }
 
-/*
- * Whether the loader would find a shim as libcuda.so.1: a library from `allot mirror` that loads liballot.so before the driver
- * (mirror/shim.h). A shim's SONAME begins with "liballot-shim-".
- */
+/* Whether libcuda.so.1 is a shim: a library of `allot mirror` that loads liballot.so before the driver (mirror/shim.h). */
 static bool has_shim(const struct host *host)
 {
 	char path[PATH_MAX] = "";

@@ -1,4 +1,3 @@
-/* Gathers facts about certificates that settings name, about the clock, and about the versions of NVIDIA's driver. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <gnutls/gnutls.h>
@@ -22,7 +21,7 @@
 #include "cli/doctor/gather.h"
 #include "client/client.h"
 
-/* GnuTLS, which reads certificates, is loaded only when needed, because `allot` is started often and seldom needs it. */
+/* GnuTLS is loaded only to read certificates, because `allot` is started often and seldom needs it. */
 
 #define LIBRARY "libgnutls.so.30"
 
@@ -57,7 +56,7 @@ static void read_names(const struct tls_library *tls, gnutls_x509_crt_t certific
 		size_t length = sizeof(name) - 1;
 		int r = tls->x509_crt_get_subject_alt_name(certificate, i, name, &length, NULL);
 		if (r == GNUTLS_E_SHORT_MEMORY_BUFFER)
-			continue; /* This name is longer than any DNS name, so skip it. */
+			continue; /* longer than any DNS name */
 		if (r < 0)
 			return;
 		name[length] = '\0';
@@ -70,8 +69,8 @@ static void read_names(const struct tls_library *tls, gnutls_x509_crt_t certific
 }
 
 /*
- * Reads the first certificate in a PEM text: its validity (seconds since 1970) and its DNS names and addresses, separated by
- * spaces. -EINVAL: no certificate; -ENOENT: no GnuTLS.
+ * Reads the first certificate of a PEM text: its validity (seconds since 1970), and its DNS names and addresses, separated by
+ * spaces. Returns -EINVAL if there is no certificate, -ENOENT without GnuTLS.
  */
 static int certificate_read(const char *pem, size_t size, int64_t *ret_from_s, int64_t *ret_until_s,
 			    char *ret_names, size_t names_size, struct error *err)
@@ -98,8 +97,6 @@ static int certificate_read(const char *pem, size_t size, int64_t *ret_from_s, i
 				 tls.strerror(r))
 		     : 0;
 }
-
-/* ---- certificates ---- */
 
 static const struct {
 	const char *file, *certificate, *key, *whose;
@@ -136,8 +133,6 @@ void gather_certificates(struct doctor *d, struct facts *facts)
 	}
 }
 
-/* ---- the clock ---- */
-
 /* Returns the process's start time by the present clock (seconds since 1970); -1 if the process is gone. */
 static double started_s(int pid)
 {
@@ -162,8 +157,8 @@ static double started_s(int pid)
 }
 
 /*
- * Sets clock->step_s: how far the clock was set forward since the daemon started. The daemon created its socket at its start,
- * so the socket's mtime is that start by the old clock. started_s() gives the same moment by the present clock.
+ * Finds how far the clock was set forward since the daemon started. The daemon made its socket when it started, so the socket's
+ * mtime is that moment by the old clock. started_s() gives the same moment by the present clock.
  */
 static void find_clock_step(struct doctor *d, struct facts_clock *clock)
 {
@@ -196,8 +191,6 @@ void gather_clock(struct doctor *d, struct facts *facts)
 		c->is_synced = r == TIME_ERROR || (timex.status & STA_UNSYNC) ? FACT_NO : FACT_YES;
 	find_clock_step(d, c);
 }
-
-/* ---- versions ---- */
 
 json_t *gather_hello(struct doctor *d)
 {

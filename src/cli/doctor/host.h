@@ -1,6 +1,6 @@
 /*
- * The machine that doctor examines. Its files are below `root`, which is "" for this machine, or a directory where another
- * machine's root is mounted (in a container, in a test). Paths are absolute paths of that machine. Thread safe.
+ * The machine that doctor examines. Its files are below `root`: "" for this machine, or a directory where another machine's
+ * root is mounted (in a container, in a test). Paths are absolute paths of that machine. Thread safe.
  */
 #pragma once
 
@@ -8,33 +8,24 @@
 #include <stddef.h>
 
 struct host {
-	const char *root; /* "" for this machine, or a directory; without a slash at its end */
+	const char *root; /* without a slash at its end */
 };
 
-/* Whether `host` is the machine that this program runs on. Processes, limits and programs can be examined only there. */
+/* Whether `host` is the machine that this program runs on. Only there can processes, limits and programs be examined. */
 bool host_is_local(const struct host *host);
 
 /* Writes the path by which this program can open the machine's `path`. Does not resolve links. */
 void host_path(const struct host *host, const char *path, char *ret, size_t size);
 bool host_has(const struct host *host, const char *path);
-/*
- * Returns true if the machine surely lacks the file. For a path that this user may not search, both host_has() and host_lacks()
- * return false.
- */
+/* Whether the machine surely lacks the file. For a path that this user may not search, host_has() is false too. */
 bool host_lacks(const struct host *host, const char *path);
 /* Reads the first size-1 bytes of the file and adds a NUL. Returns the number of bytes, or -errno. */
 long host_read(const struct host *host, const char *path, char *text, size_t size);
-/*
- * Reads the whole file and adds a NUL. The caller frees the result. Returns NULL if the file can't be read, or has more than 64
- * MiB.
- */
+/* Reads the whole file and adds a NUL; the caller frees it. NULL if it can't be read, or has more than 64 MiB. */
 char *host_read_all(const struct host *host, const char *path, size_t *ret_size);
 /* Resolves all symlinks of the path and writes the result, as a path of the machine. */
 void host_resolve(const struct host *host, const char *path, char *ret, size_t size);
 
-/*
- * Calls `visit` with the name of each entry of the directory but "." and "..", until `visit` returns false. A directory that
- * does not exist has no entries.
- */
+/* Calls `visit` for each entry but "." and "..", until it returns false. A missing directory has no entries. */
 void host_each(const struct host *host, const char *directory,
 	       bool (*visit)(void *data, const char *name), void *data);

@@ -1,4 +1,3 @@
-/* Checks liballot.so, and what is preloaded into programs. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

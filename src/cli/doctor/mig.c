@@ -1,7 +1,4 @@
-/*
- * Checks the device files that users other than root need for MIG instances. The kernel module says which should exist
- * (daemon/gpu/nvml/gpu.h), but nvidia-modprobe or udev must create them.
- */
+/* Checks the device files of MIG instances: the kernel module names them, but nvidia-modprobe or udev must create them. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +11,7 @@ struct instances {
 	struct doctor *d;
 	char dir[PATH_MAX];
 	unsigned found;   /* compute instances whose device file exists */
-	unsigned missing; /* device files of GPU instances and compute instances that do not exist */
+	unsigned missing; /* missing device files of GPU instances and compute instances */
 };
 
 static bool check_cap(struct instances *all, const char *dir)
@@ -40,9 +37,9 @@ static bool check_cap(struct instances *all, const char *dir)
 }
 
 /*
- * Visits one directory of a path such as gpu0/mig/gi1/ci0: all->dir/<name><below>, if `name` begins with `prefix`. Checks the
- * device file that the directory's file `access` names, if any. Calls `then` for each entry. For a compute instance (ci0),
- * `then` is NULL, and an existing device file is counted in `found`.
+ * Visits the directory all->dir/<name><below>, if `name` begins with `prefix`: one step of a path such as gpu0/mig/gi1/ci0.
+ * Checks the device file that the directory's file `access` names, if any, and calls `then` for each entry. For a compute
+ * instance (ci0), `then` is NULL, and an existing device file is counted in `found`.
  */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))

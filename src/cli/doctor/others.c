@@ -1,4 +1,3 @@
-/* Checks other programs that share or hand out this machine's GPUs (MPS, another device plugin), and the kubelet. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -7,16 +6,13 @@
 #include "cli/doctor/checks.h"
 #include "cli/doctor/judge/facts.h"
 
-/* size of the buffer for a process's environment; the rest of a larger environment is not read */
+/* a longer environment of a process is not read to its end */
 #define ENVIRONMENT_MAX_BYTES 65536
 #define PLUGINS "/var/lib/kubelet/device-plugins"
 
-/* ---- MPS ---- */
-
 /*
- * Whether allotd started the MPS process. If so, the process's pipe directory is "<run dir>/mps/<id>/pipe", and
- * "<run dir>/mps/<id>.json" exists (daemon/space/group_files.h). FACT_UNKNOWN if this user may not read the process's
- * environment.
+ * Whether allotd started the MPS process. If so, the pipe directory in the process's environment is "<run dir>/mps/<id>/pipe",
+ * and "<run dir>/mps/<id>.json" exists (daemon/space/group_files.h). FACT_UNKNOWN if this user may not read the environment.
  */
 static enum fact is_of_allotd(const struct host *host, const char *pid)
 {
@@ -47,7 +43,7 @@ static bool find_mps(void *data, const char *name)
 	if (!isdigit((unsigned char)name[0]))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%s/comm", name);
-	/* Compare only this prefix, because /proc cuts a name after 15 bytes. */
+	/* The kernel cuts a name after 15 bytes. */
 	if (host_read(&d->host, path, command, sizeof(command)) <= 0 ||
 	    strncmp(command, "nvidia-cuda-mps", strlen("nvidia-cuda-mps")) != 0)
 		return true;
@@ -71,8 +67,6 @@ static bool find_mps(void *data, const char *name)
 		"unless it is intended: echo quit | nvidia-cuda-mps-control");
 	return false;
 }
-
-/* ---- Kubernetes ---- */
 
 static bool find_plugin(void *data, const char *name)
 {

@@ -1,4 +1,4 @@
-/* The checks that gather facts and judge them separately, in the order of the report. */
+/* The checks that gather facts and judge them in separate functions, in the order of the report. */
 #include <stdlib.h>
 
 #include "cli/doctor/checks.h"

@@ -1,4 +1,3 @@
-/* Checks the daemon that `allot` would use, and whether it has the same version as this program. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,10 +35,7 @@ void doctor_check_daemon(struct doctor *d)
 	if (!host_is_local(&d->host))
 		return;
 	r = daemon_find(&d->target, &client, &err);
-	/*
-	 * A tenant's container has no socket of the daemon, so "none runs" would mislead. gather_tenant() asks the tenant's
-	 * socket.
-	 */
+	/* A tenant's container lacks the daemon's socket, so "none runs" would mislead. gather_tenant() asks instead. */
 	if (r == -ENOENT && getenv("ALLOT_SOCKET"))
 		return;
 	if (r == -ENOENT) {

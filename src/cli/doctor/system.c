@@ -1,4 +1,3 @@
-/* Checks Linux, its namespaces and limits, and cgroups. */
 #include <inttypes.h>
 #include <limits.h>
 #include <string.h>
@@ -8,10 +7,7 @@
 #include "abi/shm/gvisor.h"
 #include "cli/doctor/checks.h"
 
-/*
- * oldest Linux that allot supports: the first long-term release with pidfds that poll() accepts (since 5.3) and sealed memory
- * files (5.1)
- */
+/* the first long-term release of Linux with pidfds that poll() accepts (since 5.3) and sealed memory files (since 5.1) */
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 4
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -22,7 +18,7 @@ static void check_kernel(struct doctor *d)
 	char release[128], version[512];
 	int major = 0, minor = 0;
 
-	/* Test for gVisor first: its older versions have no /proc/sys/kernel/osrelease, or claim to be Linux 4.4.0. */
+	/* Test for gVisor first: older versions have no /proc/sys/kernel/osrelease, or claim to be Linux 4.4.0. */
 	if (host_read(&d->host, "/proc/version", version, sizeof(version)) > 0 &&
 	    gvisor_is_kernel(version)) {
 		finding_set_remedy(
@@ -88,10 +84,7 @@ static void check_descriptors(struct doctor *d)
 			   "LimitNOFILE=1048576 for the daemon's service, where there are more");
 }
 
-/*
- * If cgroup `name` has a freezer's file, adds the finding and ends the search. In cgroup version 2, every cgroup but the root
- * has such a file.
- */
+/* Ends the search at the first cgroup with a freezer's file. In cgroup version 2, every cgroup but the root has one. */
 static bool find_freeze_file(void *data, const char *name)
 {
 	struct doctor *d = data;

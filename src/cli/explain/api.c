@@ -11,8 +11,6 @@
 #include "base/cleanup.h"
 #include "kube/client/kube_client.h"
 
-/* ---- server and credentials ---- */
-
 static char *first_of(const char *list)
 {
 	for (const char *from = list; *from;) {
@@ -54,8 +52,6 @@ int api_find(const char *config, struct kube_access *ret, struct error *err)
 		"no Kubernetes: there is no kubeconfig in KUBECONFIG or ~/.kube/config, and this "
 		"program does not run in a pod; name a kubeconfig by --kubeconfig, or allot-scheduler by --server");
 }
-
-/* ---- one query ---- */
 
 struct question {
 	bool is_done;

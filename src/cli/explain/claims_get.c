@@ -24,7 +24,7 @@ static json_t *get(const struct kube_access *access, const char *path, bool *ret
 	return object;
 }
 
-/* Gets the object at `path` and stores it in `to` under `name`: null if it does not exist, nothing if it can't be read. */
+/* Stores the object at `path` in `to` under `name`. Stores null if it does not exist, nothing if it can't be read. */
 static void add(const struct kube_access *access, const char *path, json_t *to, const char *name)
 {
 	bool is_missing;

@@ -64,8 +64,6 @@ static const char *amount_text(struct amount a, char text[EXPLAIN_AMOUNT_MAX])
 	return text;
 }
 
-/* ---- devices ---- */
-
 struct device {
 	const json_t *object;
 	const char *pool, *name, *node;
@@ -102,7 +100,7 @@ static struct amount capacity_of(const struct device *d)
 	};
 }
 
-/* Returns the part of the device that no claim takes. A claim without consumedCapacity takes a whole, unshareable device. */
+/* Returns what claims have left of the device. A claim without consumedCapacity takes a whole, unshareable device. */
 static struct amount left_of(const struct device *d, const json_t *all)
 {
 	const json_t *items = json_object_get(all, "items");
@@ -122,10 +120,7 @@ static struct amount left_of(const struct device *d, const json_t *all)
 	return left;
 }
 
-/*
- * Returns what the request needs of the device. A request that names no amount of memory needs the device's default amount or,
- * if it has no default, all its memory.
- */
+/* A request that names no amount of memory needs the device's default amount or, if there is none, all its memory. */
 static struct amount need_of(const struct device *d, const json_t *exactly)
 {
 	const json_t *c = json_object_get(json_object_get(d->object, "capacity"), DRA_MEMORY);
@@ -154,7 +149,7 @@ static double missing(struct amount need, struct amount left)
 struct search {
 	size_t devices, nodes, tainted, fitting;
 	struct device nearest;
-	/* for `nearest`, the device that lacks least: what the request needs of it, and what it has left */
+	/* for `nearest`, the device that lacks least: what the request needs, and what the device has left */
 	struct amount need, left;
 	double missing;
 	const char *taint; /* key of the first taint of a tainted device */
@@ -187,7 +182,7 @@ static bool has_devices_of(const json_t *slice, const char *node)
 	       !strcmp(explain_word(spec, "nodeName"), node);
 }
 
-/* True if slice i is the first slice of its node that has devices. So check_slices() counts each node once. */
+/* Whether slice i is the first slice of its node that has devices. So check_slices() counts each node once. */
 static bool is_nodes_first(const json_t *slices, size_t i)
 {
 	const json_t *slice = json_array_get(slices, i);
@@ -216,12 +211,9 @@ static void check_slices(struct search *s, const json_t *exactly, const struct e
 	}
 }
 
-/* ---- reasons ---- */
-
 /*
- * Each function below that returns a bool and has a parameter `why` tests one reason for which the pod may wait. If the reason
- * holds, the function writes the reason to `why` and returns true. But is_claim_blocking() may write a less exact reason and
- * return false, so that later tests can replace this reason by a more exact one.
+ * Each function below with a parameter `why` tests one reason for which the pod may wait, and writes it if it holds. If the
+ * function returns false, a later test may replace the text by a more exact reason.
  */
 
 static bool is_of_driver(const char *class, const struct explain_claims *known)
@@ -311,7 +303,6 @@ static bool claim_is_not_there(const json_t *entry, const char *name,
 	return true;
 }
 
-/* Returns the node of an allocated claim; "" if there is none. */
 static const char *node_of(const json_t *claim)
 {
 	const json_t *allocation = json_object_get(json_object_get(claim, "status"), "allocation");
@@ -350,7 +341,7 @@ static bool is_claim_blocking(const json_t *pod, const json_t *entry,
 	return false;
 }
 
-/* Whether an event says that the node failed to prepare the claims; writes the text of the last such event. */
+/* Whether an event says that the node could not prepare the claims. Writes the text of the last such event. */
 static bool is_not_prepared(const struct explain_claims *known, char why[WHY_MAX])
 {
 	const json_t *items = json_object_get(known->events, "items"), *last = NULL;
@@ -387,8 +378,6 @@ static void find_why(const json_t *pod, const struct explain_claims *known, char
 		if (is_claim_blocking(pod, json_array_get(entries, i), known, why))
 			return;
 }
-
-/* ---- what each claim gave the pod ---- */
 
 static void add_results(json_t *to, const char *name, const json_t *claim)
 {

@@ -1,5 +1,5 @@
 /*
- * Explains why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs the claims gave it: from the claims, the
+ * Explains why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs its claims gave it: from the claims, the
  * nodes' ResourceSlices, and what other pods' claims use. Does not evaluate selectors. Pure, but allocates memory.
  */
 #pragma once
@@ -7,10 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/*
- * Objects as the API server returned them. `slices`, `all` and `events` are NULL if the user may not read them. `slices` and
- * `all` are NULL too if the pod has a node. The other members leave out objects that the user may not read.
- */
+/* Objects of the API server, without those that the user may not read. `slices`, `all` and `events` may be NULL. */
 struct explain_claims {
 	/* {name of an entry of spec.resourceClaims: its claim, or null if there is none} */
 	json_t *claims;

@@ -21,8 +21,6 @@ static const char *annotation(const json_t *pod, const char *name)
 	return explain_word(json_object_get(meta_of(pod), "annotations"), name);
 }
 
-/* ---- additions to an explanation ---- */
-
 static void add_names(json_t *to, const json_t *containers)
 {
 	for (size_t i = 0; i < json_array_size(containers); i++)
@@ -30,7 +28,6 @@ static void add_names(json_t *to, const json_t *containers)
 			to, json_string(explain_word(json_array_get(containers, i), "name")));
 }
 
-/* Returns why kube-scheduler has not placed the pod; "" if it gives no reason. */
 static const char *scheduled_text(const json_t *pod)
 {
 	const json_t *list = json_object_get(json_object_get(pod, "status"), "conditions");
@@ -57,12 +54,7 @@ void explain_add_pod(json_t *e, const json_t *pod)
 		json_object_set_new(e, "scheduled", json_string(scheduled));
 }
 
-/* ---- explanation without the scheduler ---- */
-
-/*
- * For a pod placed by measured use: sets borrowed_pct of each share, the percent of a GPU's time that the container may use
- * while others leave this time idle. The values come from the pod's annotation KUBE_BORROWED; an invalid annotation is ignored.
- */
+/* borrowed_pct: the percent of a GPU's time that an opportunistic pod may use while others leave it unused. */
 static void read_borrowed(const json_t *pod, struct kube_shares *shares)
 {
 	struct kube_shares borrowed = { 0 };
@@ -109,7 +101,7 @@ static const char *state_of(const json_t *pod)
 		       : "waiting";
 }
 
-/* Returns the event's time in RFC 3339: the latest time if the event came several times. */
+/* The result is in RFC 3339. It is the latest time if the event came several times. */
 static const char *time_of(const json_t *event)
 {
 	const char *last = explain_word(event, "lastTimestamp");
@@ -124,7 +116,7 @@ static const char *time_of(const json_t *event)
 int explain_compare_events(const json_t *one, const json_t *other)
 {
 	const char *a = time_of(one), *b = time_of(other);
-	/* Compare the times as text, without the "Z". Within one second, a longer text has more decimals, so it is later. */
+	/* Compare the texts without the "Z". Within one second, the longer text has more decimals, so it is later. */
 	size_t a_length = strcspn(a, "Z"), b_length = strcspn(b, "Z");
 	int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
 	return order ? order : (a_length > b_length) - (a_length < b_length);

@@ -6,8 +6,6 @@
 
 #define MIB_BITS 20
 
-/* ---- amounts ---- */
-
 json_int_t explain_number(const json_t *object, const char *name)
 {
 	return json_integer_value(json_object_get(object, name));
@@ -69,8 +67,6 @@ const char *explain_container(const json_t *explanation, json_int_t container,
 		snprintf(text, EXPLAIN_AMOUNT_MAX, "container %lld", (long long)container);
 	return text;
 }
-
-/* ---- the verdict ---- */
 
 struct tally {
 	json_int_t all, fit;
@@ -264,9 +260,7 @@ static void write_amounts(const json_t *e, FILE *out)
 	}
 }
 
-/* ---- one node ---- */
-
-/* Writes how the scheduler judged the GPU's time, for a pod placed by measured use. */
+/* For an opportunistic pod: writes how the scheduler judged the GPU's time. */
 static void write_use(const json_t *card, FILE *out)
 {
 	const json_t *use = json_object_get(card, "use");
@@ -320,7 +314,7 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 	}
 }
 
-/* Writes each GPU of the node that --node names. */
+/* Only the node that --node names has the list "card". */
 static void write_cards(const json_t *e, FILE *out)
 {
 	const json_t *nodes = json_object_get(e, "nodes");

@@ -1,6 +1,6 @@
 /*
  * Writes allot-scheduler's explanation (docs/reference/protocol.md, "explain") for people: the verdict, the reasons, one line
- * for similar nodes, the nearest nodes, possible fixes. Pure. Missing values are left out.
+ * for similar nodes, the nearest nodes, possible fixes. Leaves missing values out. Pure.
  */
 #pragma once
 
@@ -10,16 +10,13 @@
 
 void explain_text_write(const json_t *explanation, FILE *out);
 
-/* ---- the files behind explain_text_write(), and what each offers to the others ---- */
+/* Parts of explain_text_write(), and helpers that its files share: */
 
-/*
- * explain_text.c: explain_mib() writes an amount such as "8.0 GiB", and explain_memory() a requested amount such as "50 % of
- * the memory". `ask` is an element of the explanation's list "asks".
- */
+/* explain_mib() writes for example "8.0 GiB", explain_memory() "50 % of the memory". `ask` is an element of the list "asks". */
 #define EXPLAIN_AMOUNT_MAX 64
 void explain_mib(json_int_t mib, char text[EXPLAIN_AMOUNT_MAX]);
 void explain_memory(const json_t *ask, char text[EXPLAIN_AMOUNT_MAX]);
-/* Writes a number such as "4,982". */
+/* Writes for example "4,982". */
 void explain_count(json_int_t count, char text[EXPLAIN_AMOUNT_MAX]);
 json_int_t explain_number(const json_t *object, const char *name); /* 0 if missing */
 const char *explain_word(const json_t *object, const char *name);  /* "" if missing */
@@ -30,12 +27,9 @@ const json_t *explain_request(const json_t *explanation, json_int_t container);
 const char *explain_container(const json_t *explanation, json_int_t container,
 			      char text[EXPLAIN_AMOUNT_MAX]);
 
-/*
- * groups.c: explain_groups_write() writes the nodes that cannot serve the pod, grouped by reason. explain_nearest_write()
- * writes the nearest nodes, which lack the least.
- */
+/* Write the nodes that cannot serve the pod, grouped by reason, and the nodes that lack the least. */
 void explain_groups_write(const json_t *explanation, FILE *out);
 void explain_nearest_write(const json_t *explanation, FILE *out);
 
-/* help.c: writes possible fixes, one line each. */
+/* Writes possible fixes, one line each. */
 void explain_help_write(const json_t *explanation, FILE *out);

@@ -1,4 +1,3 @@
-/* Writes the nodes that can't take the pod: similar nodes in one line, and the nearest nodes, which lack the least. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +8,10 @@
 #define GROUPS_SHOWN 8
 #define NEAREST_SHOWN 5
 
-/* ---- reasons in plain words ---- */
-
 struct wanted {
 	const json_t *ask;
-	json_int_t free_mib,
-		free_pct; /* most free memory, and most free time, on any GPU of the similar nodes */
+	/* most free memory, and most free time, on any GPU of the similar nodes */
+	json_int_t free_mib, free_pct;
 };
 
 static void write_memory(const struct wanted *w, FILE *out)
@@ -88,18 +85,13 @@ static void write_reason(const char *reason, const struct wanted *wanted, FILE *
 	}
 }
 
-/* ---- groups ---- */
-
 struct group {
 	const json_t *first;
 	size_t nodes;
 	struct wanted wanted;
-	/*
-	 * `unknown`: number of GPUs whose measured use is unknown. `cooling_down`: number of GPUs that take no pods placed by
-	 * measured use for some time after evictions. Both are 0 for a pod that is not placed by measured use.
-	 */
+	/* for an opportunistic pod: GPUs of unknown measured use; GPUs that take no such pods for a while after evictions */
 	json_int_t unknown, cooling_down;
-	/* seconds until the first of the GPUs in a cooldown takes pods placed by measured use again */
+	/* seconds until the first of the `cooling_down` GPUs takes opportunistic pods again */
 	json_int_t open_in_s;
 	const char *use_unknown; /* why the measured use is unknown, on one of the nodes */
 };
@@ -216,8 +208,6 @@ void explain_groups_write(const json_t *e, FILE *out)
 			ways);
 	free(g.list);
 }
-
-/* ---- nearest nodes ---- */
 
 static int compare_lacks(const void *a, const void *b)
 {

@@ -56,7 +56,7 @@ static void suggest_smaller_request(struct help *h)
 	}
 }
 
-/* Returns how many GPUs, on all nodes together, cannot serve the pod for this reason. */
+/* Returns how many GPUs of all nodes cannot serve the pod for this reason. */
 static json_int_t cards_with(const struct help *h, const char *reason)
 {
 	json_int_t cards = 0;
@@ -171,7 +171,7 @@ static void suggest_waiting(struct help *h)
 	}
 }
 
-/* If some node has room, the pod waits for something outside of allot: writes where to look. */
+/* If some node has room, the pod waits for something outside of allot. */
 static void suggest_kube_scheduler(struct help *h)
 {
 	if (!explain_has_room(h->e))

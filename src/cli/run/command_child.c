@@ -12,10 +12,7 @@
 
 #include "base/cleanup.h"
 
-/*
- * Signals to this program that are passed on to the command. Job control signals (SIGTSTP, SIGCONT) go to the whole process
- * group anyway.
- */
+/* Signals that are passed on to the command. Job control signals (SIGTSTP, SIGCONT) go to the process group anyway. */
 static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
 
 static int check_executable(const char *path)
@@ -89,11 +86,8 @@ static void exec_command(const char *path, char **argv, char **environment, cons
 	if (ignore_children)
 		signal(SIGCHLD, SIG_IGN);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvpe(path, argv,
-		/*
-		 * Unlike execve(), this function also runs a script without #!. It searches no PATH, because `path` has a '/'.
-		 */
-		environment);
+	/* Unlike execve(), execvpe() also runs a script without #!. It searches no PATH, because `path` has a '/'. */
+	execvpe(path, argv, environment);
 	error = errno;
 	if (write(failure_fd, &error, sizeof(error)) < 0)
 		_exit(EXIT_CANNOT_RUN);

@@ -16,10 +16,7 @@
 #define EXIT_NOT_FOUND 127
 #define EXIT_SIGNAL_OFFSET 128
 
-/*
- * Looks a command up on PATH, without running it. A name with a '/' is a path. Returns -ENOENT if the command is not found,
- * or -EACCES or -EISDIR if it cannot be run.
- */
+/* Looks a command up as a shell does. -ENOENT if it is not found; -EACCES, -EISDIR or -ENAMETOOLONG if it can't be run. */
 int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err);
 
 /* Returns the exit status for a failure of child_find() or child_start(). */
@@ -32,15 +29,11 @@ struct child {
 };
 
 /*
- * Blocks the signals that are passed on, and starts `path` with argv and environment. The command gets the signal mask and
- * actions that this program started with. If `path` cannot be executed, returns -ENOENT, -EACCES, -ENOEXEC or the like. Call
- * once, from a single-threaded program.
+ * Starts `path` with the signal mask and actions that this program got, and blocks the signals that are passed on. Returns
+ * -ENOENT, -EACCES, -ENOEXEC or the like if `path` can't be executed. Call once, from a single-threaded program.
  */
 int child_start(const char *path, char **argv, char **environment, struct child *ret_child,
 		struct error *err);
 
-/*
- * Passes pending signals on. Returns true if the command has ended; *ret_status is then its exit status as
- * in a shell.
- */
+/* Passes pending signals on. Returns true if the command has ended; *ret_status is then its exit status as in a shell. */
 bool child_handle(struct child *child, int *ret_status);

@@ -1,4 +1,4 @@
-/* The environment of a tenant's command: a copy of this program's environment, with changes. The caller owns the copy. */
+/* The environment of a tenant's command: a changed copy of this program's environment. The caller owns the copy. */
 #pragma once
 
 #include <stddef.h>
@@ -17,9 +17,9 @@ void environment_free(struct environment *environment);
 int environment_set(struct environment *environment, const char *name, const char *value,
 		    struct error *err);
 
-/* Prepends value and ':' to the variable. If the variable was unset or empty, sets it to value. */
+/* Prepends `value` and ':' to the variable, or sets it to `value` if it is unset or empty. */
 int environment_prepend(struct environment *environment, const char *name, const char *value,
 			struct error *err);
 
-/* Returns the value, NULL if unset. The environment owns the value, which is valid until the next change. */
+/* Returns NULL if unset. The environment owns the value, which is valid until the next change. */
 const char *environment_get(const struct environment *environment, const char *name);

@@ -1,6 +1,4 @@
-/*
- * For a tenant with --sharing space: waits until the MPS server of its group is ready, and sets the environment that MPS needs.
- */
+/* For --sharing space: waits until the MPS server of the tenant's group is ready, and sets the environment for MPS. */
 #pragma once
 
 #include <jansson.h>
@@ -9,11 +7,8 @@
 #include "client/client.h"
 #include "cli/run/environment.h"
 
-/*
- * Waits until the group's MPS server is ready. Does nothing if the tenant shares by time. `tenant` is the reply to `create`.
- * -EIO with the reason if the server could not start.
- */
+/* Returns 0 at once if the tenant shares by time; -EIO if the server could not start; -ETIMEDOUT after 90 s. */
 int space_await(struct client *client, const json_t *tenant, struct error *err);
 
-/* Sets the environment variables that the daemon's reply lists for the command. */
+/* Sets the variables that `tenant`, the reply to `create`, lists for the command. */
 int space_environment(const json_t *tenant, struct environment *environment, struct error *err);

@@ -1,7 +1,4 @@
-/*
- * Tells the user at a terminal, once, that `allot run --on-full wait` waits for memory. Polls the daemon until the tenant
- * waits.
- */
+/* Tells the user at a terminal, once, that `allot run --on-full wait` waits for memory. Polls the daemon until then. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +20,5 @@ int waiting_timeout_ms(const struct waiting *w);
 /* If a poll is due, asks the daemon whether tenant `id` waits. If the tenant waits, prints the message and ends the polling. */
 void waiting_poll(struct waiting *w, struct client *client, const char *id);
 
-/*
- * Writes the message for a tenant in the reply to `list`: "waiting for 4.0 GiB of GPU memory (place 2 ...)". False if the
- * tenant does not wait. Pure.
- */
+/* `tenant` is from a reply to `list`. Writes what it waits for, and its place in the queue. False if it does not wait. Pure. */
 bool waiting_describe(const json_t *tenant, char *text, size_t size);

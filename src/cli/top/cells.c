@@ -90,7 +90,7 @@ static void put_columns(struct cells *cells, int line, int columns, enum style s
 	}
 }
 
-/* Returns how many columns of the text fit on a line; *ret_next is where the next line begins, or NULL at the end. */
+/* Returns how many columns of the text fit on a line. *ret_next is where the next line begins; NULL at the end. */
 static int break_line(const char *text, int columns, const char **ret_next)
 {
 	const char *space = NULL, *next = text;

@@ -1,5 +1,5 @@
 /*
- * A terminal's contents as data: a grid of characters with styles. The layout fills the grid, and the screen shows it; --once
+ * A terminal's contents as data: a grid of characters with styles. The layout fills the grid; the screen shows it, and --once
  * and the tests write it as text. Lines and columns count from 0. Text outside of the grid is dropped. Use from one thread at a
  * time.
  */
@@ -30,7 +30,7 @@ struct cell {
 
 struct cells {
 	int columns, lines;
-	bool is_ascii; /* if true, non-ASCII characters are written as '?' */
+	bool is_ascii; /* write other characters as '?' */
 	struct cell *cell;
 };
 
@@ -40,10 +40,7 @@ void cells_free(struct cells *cells);
 
 void cells_put_char(struct cells *cells, int line, int column, enum style style, uint32_t c);
 
-/*
- * Puts text into `width` columns. A longer text is cut and ends with '~'. Returns the number of columns
- * used.
- */
+/* Puts text into `width` columns. A longer text is cut and ends with '~'. Returns the number of columns used. */
 int cells_put(struct cells *cells, int line, int column, int width, enum style style,
 	      const char *text);
 
@@ -57,10 +54,7 @@ int cells_put_wrapped(struct cells *cells, int line, int columns, int most, enum
 void cells_put_right(struct cells *cells, int line, int column, int width, enum style style,
 		     const char *text);
 
-/*
- * Marks a drawn line as selected, except its bars. The screen reverses the colours of selected cells, and reversed bars would
- * look like holes.
- */
+/* Marks a line as selected, except its bars: selection reverses colours, and reversed bars look like holes. */
 void cells_select(struct cells *cells, int line);
 
 /* Writes a line as UTF-8 text, without trailing blanks and without a newline. */

@@ -8,10 +8,7 @@
 
 #define GAP 1
 #define NAME_LEAST 8
-/*
- * If the table is too wide, columns are dropped, the lowest rank first. Names become narrower than NAME_FAIR only after all
- * columns of a rank below RANK_FAIR were dropped.
- */
+/* Without room, columns of low rank go first. Names shrink below NAME_FAIR only when ranks below RANK_FAIR are gone. */
 #define NAME_FAIR 16
 #define NAME_MOST 32
 #define RANK_FAIR 20
@@ -97,8 +94,6 @@ void columns_short_seconds(double seconds, char ret[COLUMNS_SHORT_MAX])
 	else
 		snprintf(ret, COLUMNS_SHORT_MAX, "%.0fh", hours < 99999 ? hours : 99999);
 }
-
-/* ---- contents of the columns ---- */
 
 static void draw_name(const struct subject *of, const struct place *at)
 {
@@ -260,7 +255,7 @@ static void draw_step_rate(const struct subject *of, const struct place *at)
 	draw_if_step(of, at, of->share->steps_per_s, format_rate);
 }
 
-/* Draws a queued tenant's time in the queue; for another tenant, the mean number of its threads that wait for GPU time. */
+/* A queued tenant's time in the queue. For another tenant, the mean number of its threads that wait for GPU time. */
 static void draw_wait(const struct subject *of, const struct place *at)
 {
 	char text[FORMAT_MAX] = "-";
@@ -310,8 +305,6 @@ static void draw_container(const struct subject *of, const struct place *at)
 	put_left(at, STYLE_PLAIN, *of->tenant->container ? of->tenant->container : "-");
 }
 
-/* ---- whether a column has a value ---- */
-
 static bool can_swap(const struct top_tenant *tenant, const struct top_share *share)
 {
 	return tenant->swap.is_set;
@@ -339,12 +332,12 @@ static bool has_container(const struct top_tenant *tenant, const struct top_shar
 
 struct column_row {
 	const char *title;
-	int least, most; /* in characters */
-	int rank;        /* if there is no room, the column with the lowest rank is dropped first */
-	bool is_text;    /* the title is aligned left */
+	int least, most;    /* in characters */
+	int rank;           /* without room, the column with the lowest rank is dropped first */
+	bool is_text;       /* the title is aligned left */
 	enum order_key key; /* the sort order for this column; ORDER_COUNT if there is none */
 	void (*draw)(const struct subject *of, const struct place *at);
-	/* Callback: whether the share has a value in this column. If the callback is NULL, the column is always needed. */
+	/* whether the share has a value in this column; if NULL, the column is always needed */
 	bool (*is_needed)(const struct top_tenant *tenant, const struct top_share *share);
 };
 
@@ -374,8 +367,6 @@ static const struct column_row rows_of[COLUMN_COUNT] = {
 	[COLUMN_CONTAINER] = { "CONTAINER", 12, 30, 10, true, ORDER_COUNT, draw_container,
 			       has_container },
 };
-
-/* ---- choosing the width of each column ---- */
 
 static bool is_needed(const struct snapshot *snapshot, const struct rows *rows,
 		      const struct column_row *row)
@@ -426,7 +417,7 @@ static int longest_name(const struct snapshot *snapshot, const struct rows *rows
 	return most < NAME_MOST ? most : NAME_MOST;
 }
 
-/* Gives the spare width to all columns that may grow, one character at a time in turn, until each has its greatest width. */
+/* Gives spare width to the columns that may grow, one character at a time in turn. */
 static void grow(struct columns *columns, int over)
 {
 	bool is_given = true;
@@ -461,8 +452,6 @@ void columns_fit(const struct snapshot *snapshot, const struct rows *rows, int w
 	grow(&columns, width - total(&columns));
 	*ret_columns = columns;
 }
-
-/* ---- drawing ---- */
 
 void columns_draw_titles(struct cells *cells, int line, const struct columns *columns,
 			 enum order_key sort)

@@ -1,7 +1,4 @@
-/*
- * The table of shares, with one row for each: a share is a tenant's part of one GPU. Chooses the columns that fit, and draws
- * each column. No I/O.
- */
+/* The table of shares: a share is a tenant's part of one GPU. Chooses the columns that fit, and draws each column. No I/O. */
 #pragma once
 
 #include "cli/top/cells.h"
@@ -11,7 +8,7 @@
 #define COLUMNS_MAX 24
 #define COLUMNS_SHORT_MAX 12 /* bytes of a short number */
 
-/* The width of each column; 0 if the column is not shown. */
+/* 0 if the column is not shown */
 struct columns {
 	int width[COLUMNS_MAX];
 };
@@ -27,11 +24,11 @@ void columns_draw_share(struct cells *cells, int line, const struct columns *col
 			const struct snapshot *snapshot, const struct history *history,
 			size_t share);
 
-/* Formats bytes as "512M", "2.5G" or "140G": at most four characters below 1000 PiB. */
+/* Writes "512M", "2.5G" or "140G": at most four characters below 1000 PiB. */
 void columns_short_bytes(uint64_t bytes, char ret[COLUMNS_SHORT_MAX]);
 
-/* Formats a percentage, such as "29.9" or "100". */
+/* Writes for example "29.9" or "100". */
 void columns_short_pct(double pct, char ret[COLUMNS_SHORT_MAX]);
 
-/* Formats a duration, such as "0.3s", "12s", "3m" or "5h". */
+/* Writes for example "0.3s", "12s", "3m" or "5h". */
 void columns_short_seconds(double seconds, char ret[COLUMNS_SHORT_MAX]);

@@ -45,8 +45,6 @@ static void move(struct view *view, const struct snapshot *snapshot, const struc
 	select_row(view, snapshot, rows, at);
 }
 
-/* ---- the keys of the list ---- */
-
 static enum keys_outcome show_message(struct view *view, bool is_error, const char *text)
 {
 	view->is_error = is_error;
@@ -88,10 +86,7 @@ static enum keys_outcome pause_or_resume(struct view *view, const struct snapsho
 	if (rows->count)
 		tenant = &snapshot->tenants[snapshot->shares[rows->share[selected(view, snapshot, rows)]]
 						    .tenant];
-	/*
-	 * With on_full `swap`, the daemon swaps tenants by itself, so the state `swapped` does not mean that a user paused the
-	 * tenant. With another on_full, a tenant is swapped only when a user pauses the tenant.
-	 */
+	/* Unless on_full is `swap`, for which the daemon swaps by itself, `swapped` means that a user paused the tenant. */
 	is_out = tenant &&
 		 (strcmp(tenant->state, "swapped") == 0 || strcmp(tenant->state, "leaving") == 0) &&
 		 strcmp(tenant->on_full, "swap") != 0;
@@ -178,8 +173,6 @@ bool keys_help(size_t i, const char **ret_key, const char **ret_what)
 	return true;
 }
 
-/* ---- text that the user types ---- */
-
 static void type(char text[VIEW_INPUT_MAX], uint32_t key)
 {
 	size_t used = strlen(text), n;
@@ -225,7 +218,7 @@ static enum keys_outcome handle_value_key(struct view *view, uint32_t key)
 		type(view->input, key);
 		return KEYS_GO_ON;
 	}
-	/* If the text is not valid, keep it, so that the user can correct it. */
+	/* Keep an invalid text, so that the user can correct it. */
 	if (change_read(&view->change, view->input, &err) < 0)
 		return show_message(view, true, err.text);
 	view->mode = VIEW_CONFIRM;

@@ -29,5 +29,5 @@ enum keys_outcome {
 enum keys_outcome keys_handle(struct view *view, const struct snapshot *snapshot,
 			      const struct rows *rows, uint32_t key);
 
-/* Returns the i-th line of the help: a key and its effect. Returns false after the last line. */
+/* Returns the i-th line of the help: a key and its effect. False after the last line. */
 bool keys_help(size_t i, const char **ret_key, const char **ret_what);

@@ -17,8 +17,6 @@
 #define ROWS_BESIDE_GRAPHS 10
 #define GRAPH_LINES 2 /* lines of a GPU's history, if the histories of all GPUs fit */
 
-/* ---- the top line ---- */
-
 static void count_states(const struct snapshot *snapshot, char *text, size_t size)
 {
 	static const char *const states[] = { "running", "waiting", "idle",    "starting",
@@ -54,7 +52,7 @@ static void draw_head(const struct layout *layout, struct cells *cells)
 		cells_put_right(cells, 0, cells->columns - clock, clock, STYLE_DIM, layout->clock);
 }
 
-/* Draws why the data is out of date, and which containers are frozen. Returns the number of lines used. */
+/* Draws why the data is out of date, and which containers are frozen. Returns the number of lines. */
 static int draw_notices(const struct layout *layout, struct cells *cells, int line)
 {
 	const struct snapshot *snapshot = layout->snapshot;
@@ -78,8 +76,6 @@ static int draw_notices(const struct layout *layout, struct cells *cells, int li
 	return line + (column > 0) - first;
 }
 
-/* ---- cards (GPUs) ---- */
-
 static void describe_memory(const struct top_card *card, char *text, size_t size)
 {
 	char used[COLUMNS_SHORT_MAX] = "?", all[COLUMNS_SHORT_MAX];
@@ -94,10 +90,7 @@ struct card_widths {
 	int name, bar, memory, history; /* in columns; `memory` is for text such as "2.5G/140G" */
 };
 
-/*
- * Returns the widths of the parts of a GPU's line, which are the same in all lines. The name gets at most a quarter of the
- * line. Two bars and a history share the rest.
- */
+/* All GPUs' lines have the same widths. The name gets at most a quarter of the line; two bars and a history share the rest. */
 static struct card_widths fit_cards(const struct snapshot *snapshot, int columns)
 {
 	struct card_widths widths = { 0 };
@@ -169,10 +162,7 @@ static int lines_of_cards(const struct snapshot *snapshot, int graph)
 	return lines;
 }
 
-/*
- * Draws the GPUs in up to `most` lines. If not all fit, the last line says how many more there are. Returns the number of
- * lines.
- */
+/* If not all GPUs fit into `most` lines, the last line says how many more there are. Returns the number of lines. */
 static int draw_cards(const struct layout *layout, struct cells *cells, int line, int most,
 		      int graph)
 {
@@ -206,12 +196,7 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 	return line - first;
 }
 
-/* ---- the rows of the table ---- */
-
-/*
- * Returns the first row to show: `before`, the first row shown so far, unless that would hide the selected row or leave lines
- * empty.
- */
+/* Returns `before`, the first row shown so far, unless that would hide the selected row or leave lines empty. */
 static size_t first_row(size_t before, size_t selected, size_t count, size_t room)
 {
 	if (count <= room || !room)
@@ -258,8 +243,6 @@ static void draw_rows(const struct layout *layout, struct cells *cells, int line
 	}
 }
 
-/* ---- the whole screen ---- */
-
 static void draw_help(struct cells *cells)
 {
 	const char *key, *what;
@@ -293,10 +276,7 @@ static bool wants_details(const struct layout *layout, int lines, int left)
 	return left >= LAYOUT_DETAIL_LINES + ROWS_LEAST;
 }
 
-/*
- * Returns the height of each GPU's history. It is 0 if allot top prints a page (--once), or if the rows and the details would
- * lack room.
- */
+/* Returns the height of each GPU's history: 0 on a page (--once), or if rows and details would lack room. */
 static int graph_lines(const struct layout *layout, int lines)
 {
 	const struct snapshot *snapshot = layout->snapshot;

@@ -23,7 +23,7 @@ struct layout {
 	bool is_page;        /* draw everything as one page (--once), without selection or keys */
 };
 
-/* The values of struct view that depend on the drawn layout. The caller stores them in the view. */
+/* Values that the caller stores in the view after drawing. */
 struct layout_result {
 	size_t first, page;
 	bool has_details;
@@ -33,7 +33,7 @@ int layout_page_lines(const struct layout *layout);
 
 void layout_draw(const struct layout *layout, struct cells *cells, struct layout_result *ret);
 
-/* Parts of layout_draw() in their own files: the selected share's details, and the bottom lines. */
+/* Parts of layout_draw(): the selected share's details, and the bottom lines. */
 #define LAYOUT_DETAIL_LINES 9
 void layout_draw_details(const struct layout *layout, struct cells *cells, int line, size_t share);
 void layout_draw_foot(const struct layout *layout, struct cells *cells);

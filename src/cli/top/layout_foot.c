@@ -1,4 +1,3 @@
-/* Draws the bottom lines: the meaning of the keys; or a question to the user and what the user types; or a message. */
 #include <stdio.h>
 #include <string.h>
 

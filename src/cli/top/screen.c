@@ -11,7 +11,7 @@
 #define ESCAPE_WAIT_MS 25 /* a key's escape sequence arrives within this time */
 #define MOST_IN_CELL 2
 
-/* Blue and orange, because nearly everybody can tell these apart. With 8 colours, the nearest are used. */
+/* Nearly everybody can tell blue from orange. With 8 colours, the nearest ones are used. */
 #define BLUE_256 39
 #define ORANGE_256 208
 #define GREY_256 244
@@ -47,7 +47,7 @@ static void set_colors(void)
 	use_default_colors();
 	init_pair(PAIR_BLUE, is_rich ? BLUE_256 : COLOR_CYAN, -1);
 	init_pair(PAIR_ORANGE, is_rich ? ORANGE_256 : COLOR_YELLOW, -1);
-	/* A terminal with 8 colours has no grey: use the terminal's default text colour instead. */
+	/* 8 colours include no grey: use the terminal's default text colour. */
 	init_pair(PAIR_GREY, is_rich ? GREY_256 : -1, -1);
 }
 
@@ -108,7 +108,7 @@ static void put(const struct cells *cells, int line, int column)
 	mvadd_wch(line, column, &c);
 }
 
-/* Whether the terminal shows cell i already. Faster than letting curses find out. */
+/* Faster than letting curses find out. */
 static bool is_shown(const struct cells *cells, size_t i)
 {
 	const struct cell *a = &cells->cell[i], *b = shown.cell ? &shown.cell[i] : NULL;

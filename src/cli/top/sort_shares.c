@@ -31,7 +31,7 @@ struct context {
 	bool is_reversed;
 };
 
-/* Returns the value by which ORDER_WAIT sorts: queued tenants come above tenants whose threads wait for GPU time. */
+/* Queued tenants come above tenants whose threads wait for GPU time. */
 static double wait_of(const struct context *context, size_t share)
 {
 	const struct top_tenant *tenant =

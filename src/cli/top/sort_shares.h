@@ -15,7 +15,7 @@ enum order_key {
 	ORDER_COUNT,
 };
 
-/* A sort order: its name for --sort, the key that selects it, and words such as "by name". */
+/* `name` is for --sort, `key` selects the order, and `what` is for example "by name". */
 struct order_row {
 	const char *name;
 	char key;
@@ -36,7 +36,7 @@ struct rows {
 /*
  * Sorts names and states from A, GPUs from 0, other values from the largest; equal values by name and GPU. is_reversed reverses
  * the whole order. Keeps a share if its tenant's name, state or container contains `filter`, or if `filter` names its GPU, such
- * as "gpu1". Upper and lower case do not differ, and "" keeps all. Returns 0 or -ENOMEM. Free the rows with order_free().
+ * as "gpu1". Upper and lower case are the same; "" keeps all. Returns 0 or -ENOMEM. Free the rows with order_free().
  */
 int order_make(const struct snapshot *snapshot, const struct history *history, enum order_key key,
 	       bool is_reversed, const char *filter, struct rows *ret_rows);

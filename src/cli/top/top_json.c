@@ -10,10 +10,7 @@ static json_t *make_rates(const struct history_rates *rates)
 			 "expired", (json_int_t)rates->expired);
 }
 
-/*
- * Adds "rates" to each device of each tenant. The devices, the snapshot's shares and the shares in `history` all have the same
- * order.
- */
+/* The devices, the snapshot's shares and the shares in `history` have the same order. */
 static void add_rates(json_t *tenants, const struct history *history)
 {
 	size_t i, j, share = 0;

@@ -6,8 +6,7 @@
 #include "cli/top/data/history.h"
 
 /*
- * Makes the report: the daemon's list, with "rates" in each tenant's devices, and the containers of `tasks`. Changes `list`,
- * whose snapshot must have been passed to history_update(). `list`, `tasks` or both may be NULL. Returns NULL if out of memory.
- * The caller owns the result.
+ * The report is the daemon's list, with "rates" in each tenant's devices, and the containers of `tasks`. Changes `list`, whose
+ * snapshot history_update() must have got. `list` and `tasks` may be NULL. The caller owns the result; NULL if out of memory.
  */
 json_t *report_make(json_t *list, json_t *tasks, const struct history *history);

@@ -1,4 +1,4 @@
-/* The user's choice of what is shown. Keys change the view, and the layout draws it. */
+/* What the user chose to see. Keys change the view, and the layout draws it. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,10 +35,10 @@ struct view {
 	struct change change;
 	char selected_id[SNAPSHOT_ID_MAX];
 	int selected_card;
-	/* A message shown at the bottom until the next key. */
+	/* a message, shown at the bottom until the next key */
 	bool is_error;
 	char message[ERROR_TEXT_MAX];
-	/* The layout drawn last: its first row, its number of rows, and whether it showed details. */
+	/* the layout drawn last: its first row, its number of rows, and whether it had details */
 	size_t first, page;
 	bool has_details;
 };

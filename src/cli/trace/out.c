@@ -57,7 +57,7 @@ static void put_signed(struct out *out, int64_t value)
 	put_number(out, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* Writes a time in microseconds, the unit of Chrome's Trace Event Format, with three decimals. */
+/* Chrome's Trace Event Format has times in microseconds. */
 static void put_us(struct out *out, uint64_t ns)
 {
 	char rest[4] = { '.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),

@@ -26,10 +26,7 @@ struct out {
 /* Call before the first event. All of *out except fd must be zero. */
 void out_begin(struct out *out);
 
-/*
- * Begins an event. `phase` is the format's letter for the kind of event; `category` may be NULL; ts_ns is the time since the
- * trace began. `name` may have any bytes; invalid UTF-8 becomes '?'.
- */
+/* `phase` is the format's letter for the kind of event. `category` may be NULL. ts_ns counts from the trace's begin. */
 void out_event(struct out *out, char phase, const char *category, int64_t pid, int64_t tid,
 	       uint64_t ts_ns, const char *name);
 void out_duration(struct out *out, uint64_t ns);
@@ -44,17 +41,11 @@ void out_bool(struct out *out, const char *key, bool value);
 void out_hex(struct out *out, const char *key, uint64_t value);
 void out_event_end(struct out *out);
 
-/*
- * Write metadata events such as {"name":"process_name","ph":"M",...}: the name of a process or thread, and the position of its
- * track.
- */
+/* Write a metadata event: the name of a process or thread ("process_name"), or the position of its track. */
 void out_name(struct out *out, const char *what, int64_t pid, int64_t tid, const char *name);
 void out_sort_index(struct out *out, const char *what, int64_t pid, int64_t tid, int index);
 
-/*
- * Ends the list of events and begins the format's object for metadata, otherData. Add its members by out_text() and so on, then
- * call out_end().
- */
+/* Ends the events and begins otherData, the format's object for metadata. Add members, then call out_end(). */
 void out_begin_other(struct out *out);
 /* Ends the file and writes everything that is left. Returns 0, or the -errno of the first write that failed. */
 int out_end(struct out *out);

@@ -56,8 +56,6 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 	return 0;
 }
 
-/* ---- processes ---- */
-
 static void forget_untraced(struct record *r, int pid)
 {
 	for (size_t i = 0; i < r->untraced_count; i++)
@@ -89,7 +87,7 @@ static int add_process(struct record *r, const json_t *ring, int fd, struct erro
 	return 0;
 }
 
-/* Adds a process for each element of the reply's "rings". The rings' descriptors came with the reply, in the same order. */
+/* The descriptors of the reply's "rings" came with the reply, in the same order. */
 static int add_processes(struct record *r, const json_t *reply, struct error *err)
 {
 	const json_t *rings = json_object_get(reply, "rings");
@@ -140,8 +138,6 @@ int record_untraced(const struct record *r, size_t i)
 	return 0;
 }
 
-/* ---- a round: polling the daemon, then writing what is new ---- */
-
 static int ask(struct record *r, struct error *err)
 {
 	cleanup_json json_t *reply = NULL;
@@ -186,14 +182,11 @@ int record_round(struct record *r, bool is_last, struct error *err)
 {
 	int asked;
 
-	/*
-	 * One reply brings at most CLIENT_FDS_MAX rings (event buffers of processes). So ask until a reply brings all that are
-	 * left.
-	 */
+	/* One reply brings at most CLIENT_FDS_MAX rings (event buffers of processes), so ask until none is left. */
 	do
 		asked = ask(r, err);
 	while (asked >= 0 && r->has_more);
-	/* Write the processes' events even if the daemon is gone, because the rings still have them. */
+	/* Write the processes' events even if the daemon is gone: the rings still have them. */
 	int written = write_processes(r, is_last || asked < 0, asked < 0 ? NULL : err);
 
 	return asked < 0 ? asked : written;

@@ -1,7 +1,6 @@
 /*
- * Records a trace of a tenant: makes the daemon start tracing, then polls the daemon and reads the processes' rings
- * (abi/shm/trace_ring.h) until the caller stops. The file is complete JSON after record_finish(), even if the daemon died. Not
- * thread safe.
+ * Records a trace of a tenant: polls the daemon and reads the processes' rings (buffers of events; abi/shm/trace_ring.h). After
+ * record_finish(), the file is complete JSON, even if the daemon died. Not thread safe.
  */
 #pragma once
 
@@ -10,7 +9,7 @@
 #include "cli/trace/traced_process.h"
 #include "cli/trace/tracks.h"
 
-/* record_untraced() knows at most this many processes; further ones are left out. */
+/* most processes that record_untraced() knows; further ones are left out */
 #define RECORD_UNTRACED_MAX 64
 /* record_untraced() returns a process only after the daemon has listed it as not recording for this long. */
 #define RECORD_ANSWER_NS UINT64_C(1000000000)
@@ -24,7 +23,7 @@ struct record {
 	size_t process_count;
 	bool has_more; /* the latest reply had as many rings as fit, so the daemon may have more */
 	struct trace_sums sums;
-	/* On the daemon's clock: begin of the trace, and latest reply. */
+	/* on the daemon's clock: begin of the trace, and latest reply */
 	uint64_t begin_ns, now_ns;
 	char clock[16];
 	bool has_ended;
@@ -41,18 +40,14 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 		 struct error *err);
 
 /*
- * Asks the daemon for news, and writes the new events and leases. With `is_last`, also writes events that would otherwise wait
- * for a later call (ring_reader_drain()). Returns, for example, -ECONNRESET if the daemon is gone; the file can still be
- * finished. Errors of the file are in out.error.
+ * Asks the daemon, and writes new events and leases; with `is_last`, all (ring_reader_drain()). Returns, for example,
+ * -ECONNRESET if the daemon is gone; the file can still be finished. Errors of the file are in out.error.
  */
 int record_round(struct record *record, bool is_last, struct error *err);
 
 uint64_t record_lasted_ns(const struct record *record);
 
-/*
- * Returns the pid of the i-th process that the daemon has listed as not recording for RECORD_ANSWER_NS, and that has not begun
- * to record since; 0 after the last.
- */
+/* Returns the pid of the i-th process that the daemon has listed as not recording for RECORD_ANSWER_NS; 0 after the last. */
 int record_untraced(const struct record *record, size_t i);
 
 /* Finishes the file. Returns 0, or the -errno of a failed write. */

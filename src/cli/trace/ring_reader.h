@@ -1,6 +1,6 @@
 /*
- * Reads the ring of one traced process (abi/shm/trace_ring.h) while the process writes to it, and counts the events that the
- * reader was too slow for. Nothing in the ring is trusted: it may change at any time. Not thread safe.
+ * Reads the ring (buffer of events; abi/shm/trace_ring.h) of one traced process while the process writes to it. Counts the
+ * events that the reader was too slow for. Nothing in the ring is trusted: it may change at any time. Not thread safe.
  */
 #pragma once
 
@@ -10,9 +10,8 @@
 #include "base/error.h"
 
 /*
- * ring_reader_drain() stops before the same event for at most this long, over several calls. After this time, an incomplete
- * event counts as lost, because its thread was probably killed. An event that ended after the call's `until_ticks` is then
- * delivered: its end is wrong, or the clock was set back.
+ * ring_reader_drain() stops at one event for at most this long. Then it counts an incomplete event as lost: its thread was
+ * probably killed. It delivers an event that ended after `until_ticks`: its end is wrong, or the clock was set back.
  */
 #define RING_READER_PATIENCE_NS UINT64_C(200000000)
 
@@ -25,25 +24,18 @@ struct ring_reader {
 	uint32_t names_done;
 };
 
-/*
- * Maps a ring. Returns -EPROTO if the ring has another version or `fd` is no sealed memory file. The caller keeps the
- * descriptor.
- */
+/* Returns -EPROTO if the ring has another version or `fd` is no sealed memory file. The caller keeps `fd`. */
 int ring_reader_open(int fd, struct ring_reader *ret, struct error *err);
 void ring_reader_close(struct ring_reader *reader);
 
 typedef void ring_reader_event(void *data, const struct trace_event *event);
 
 /*
- * Delivers new events in order and returns their number. Stops before an event that is incomplete or ended after `until_ticks`;
- * a later call delivers that event. With `is_last`, does not stop: delivers events that ended after `until_ticks`, and skips
- * incomplete ones. Invalid events count as lost.
+ * Delivers new events in order and returns their number. Stops before an event that is incomplete or ended after `until_ticks`,
+ * until a later call. With `is_last`, delivers the late ones and skips the incomplete. Invalid events count as lost.
  */
 size_t ring_reader_drain(struct ring_reader *reader, uint64_t until_ticks, uint64_t now_ns,
 			 bool is_last, ring_reader_event *event, void *data);
 
-/*
- * Reads the next recorded name, with its text terminated. Returns false if there is none now. Call before ring_reader_drain(),
- * because events refer to names.
- */
+/* Reads the next name; false if there is none now. Call before ring_reader_drain(), because events refer to names. */
 bool ring_reader_name(struct ring_reader *reader, struct trace_name *ret);

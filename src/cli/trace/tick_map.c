@@ -62,7 +62,7 @@ int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks)
 		return 0;
 	/* After the last moment, the mean rate of the whole trace is the most exact. */
 	double rate = i == last ? ns_per_tick(first, from) : ns_per_tick(from, from + 1);
-	/* Compute from the last moment before `ticks`, because a double holds small differences exactly. */
+	/* Compute from the last moment before `ticks`: a double holds small differences exactly. */
 	double ns = (double)(int64_t)(ticks - from->ticks) * rate;
 
 	if (ns > FURTHEST_NS || ns < -FURTHEST_NS)

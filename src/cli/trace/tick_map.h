@@ -1,7 +1,6 @@
 /*
- * Converts ticks of a trace's clock to nanoseconds since the trace began. A moment is a pair of ticks and nanoseconds that the
- * daemon read at the same time; between two moments, time is linear. Adding a moment changes no earlier time, and time never
- * goes backwards, so nested events stay nested. Not thread safe.
+ * Converts a trace's ticks to nanoseconds since its begin. A moment is a pair of ticks and nanoseconds that the daemon read at
+ * once; between moments, time is linear. New moments change no earlier time, so nested events stay nested. Not thread safe.
  */
 #pragma once
 
@@ -13,8 +12,9 @@ struct tick_moment {
 };
 
 struct tick_map {
-	struct tick_moment *moment; /* ascending in both values; the first is when the trace began */
-	size_t count;               /* at least 1 after tick_map_begin() */
+	/* ascending in both values; the first is when the trace began */
+	struct tick_moment *moment;
+	size_t count; /* at least 1 after tick_map_begin() */
 	size_t capacity;
 };
 
@@ -24,13 +24,10 @@ int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 /* Adds a later moment; ignored unless later on both clocks. Returns 0 or -ENOMEM. */
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
-/*
- * Returns the time of `ticks` in nanoseconds since the first moment. The time is an estimate before the first moment, where it
- * is negative, and after the last one.
- */
+/* Returns nanoseconds since the first moment. Before it (negative) and after the last moment, an estimate. */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 
-/* Returns the ticks of the moment that was added last. For ticks up to these, the result of tick_map_ns() no longer changes. */
+/* Returns the ticks of the last moment. Up to these ticks, results of tick_map_ns() no longer change. */
 uint64_t tick_map_last_ticks(const struct tick_map *map);
 
 void tick_map_clear(struct tick_map *map);

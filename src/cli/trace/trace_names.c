@@ -7,7 +7,7 @@
 #define HASH 0x9e3779b97f4a7c15ULL
 #define PLACES (2 * TRACE_NAMES)
 
-/* Returns the key's place in by_key, or an empty place for the key. At least half of the places are always empty. */
+/* Returns the key's place in by_key, or an empty place for it. At least half of the places are always empty. */
 static size_t place_of(const struct names *names, uint32_t kind, uint64_t key)
 {
 	size_t at = ((key ^ (uint64_t)kind << 56) * HASH >> 40) % PLACES;
@@ -43,7 +43,7 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 {
 	int32_t i = names->by_key[place_of(names, (uint32_t)kind, key)] - 1;
 
-	/* Another object may have got the same handle later: go back to the name that the handle had at `ticks`. */
+	/* Another object may have got the same handle later: go back to the name at `ticks`. */
 	while (i >= 0 && names->named[i].since > ticks && names->named[i].before >= 0)
 		i = names->named[i].before;
 	return i >= 0 ? names->named[i].text : NULL;

@@ -1,6 +1,4 @@
-/*
- * Keeps the names of a process's functions, entry points and threads, and the numbers of its streams. No I/O; allocates memory.
- */
+/* The names of a process's functions, entry points and threads, and the numbers of its streams. No I/O; allocates. */
 #pragma once
 
 #include <stddef.h>
@@ -9,7 +7,7 @@
 
 #define NAMES_STREAMS 1024 /* a power of two; further streams get no number */
 
-/* A name of a function, entry point or thread. It applies from the time `since` (ticks) until the key's next name. */
+/* A name applies from the time `since` (ticks) until the key's next name. */
 struct named {
 	uint64_t key, since;
 	uint32_t kind;
@@ -20,7 +18,8 @@ struct named {
 struct names {
 	struct named named[TRACE_NAMES];
 	size_t count;
-	int32_t by_key[2 * TRACE_NAMES]; /* hash table: index + 1 of a key's latest name; 0 if empty */
+	/* hash table: index + 1 of a key's latest name; 0 if empty */
+	int32_t by_key[2 * TRACE_NAMES];
 	struct {
 		uint64_t handle;
 		uint32_t number; /* 0 if the place is empty */

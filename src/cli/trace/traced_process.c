@@ -20,7 +20,7 @@ void traced_process_begin(struct traced_process *p, struct out *out)
 	out_sort_index(out, "process_sort_index", p->pid, 0, SORT_OF_PROCESSES);
 }
 
-/* Returns when the event began, or when the trace began if that is later. */
+/* Returns when the event began, but not before the trace began. */
 static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *e)
 {
 	int64_t ns = tick_map_ns(s->map, e->begin);
@@ -28,13 +28,13 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* Whether the event is a kernel of unknown length. Such a kernel is drawn untimed_ns (struct writing) long. */
+/* A kernel of unknown length is drawn untimed_ns (struct writing) long. */
 static bool is_untimed(const struct trace_event *e)
 {
 	return e->kind == TRACE_KERNEL && e->end == e->begin;
 }
 
-/* Keeps the duration of the shortest recent launch. A longer launch raises that value only a little. */
+/* Keeps the duration of the shortest recent launch. A longer launch raises it only a little. */
 static void learn_launch(struct traced_process *p, uint64_t ns)
 {
 	if (!p->launch_ns || ns < p->launch_ns)
@@ -133,7 +133,7 @@ static void write_work(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->launches += e->kind == TRACE_KERNEL || e->kind == TRACE_GRAPH;
 }
 
-/* Returns the name of the most important reason in the bit mask `reasons` (TRACE_WAIT_...). */
+/* `reasons` is a bit mask of TRACE_WAIT_...; returns the name of the most important one. */
 static const char *name_of_wait(uint64_t reasons)
 {
 	if (reasons & TRACE_WAIT_LEASE)
@@ -208,7 +208,7 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->moves += !e->code;
 }
 
-/* Writes the kernel `held` (an element of traced_process.held), at most most_ns long, and empties the element. */
+/* Writes the kernel `held`, an element of traced_process.held, at most most_ns long; empties the element. */
 static void flush_held_kernel(const struct writing *w, struct trace_event *held, uint64_t most_ns)
 {
 	struct writing own = *w;
@@ -222,7 +222,7 @@ static void flush_held_kernel(const struct writing *w, struct trace_event *held,
 
 /*
  * Returns the longest time that the kernel `held` can have lasted: until `next`, its thread's next event, begins, or until
- * `next` ends if `next` encloses the kernel. Returns UINT64_MAX if `next` is another thread's event.
+ * `next` ends if `next` encloses the kernel. UINT64_MAX if `next` is another thread's event.
  */
 static uint64_t max_duration_ns(const struct writing *w, const struct trace_event *held,
 				const struct trace_event *next)
@@ -240,10 +240,7 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/*
-	 * Threads share the elements of `held`. Write another thread's kernel early only if the new event needs the same
-	 * element.
-	 */
+	/* Threads share the elements of `held`. Write another thread's kernel early only if the new event needs the element. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		flush_held_kernel(w, held, max_duration_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
@@ -270,7 +267,6 @@ static void write_event(void *data, const struct trace_event *e)
 	}
 }
 
-/* Reads new names, before the events that need them. */
 static int take_names(struct traced_process *p, struct out *out)
 {
 	struct trace_name name;
@@ -294,7 +290,7 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 
 	if (r < 0)
 		return r;
-	/* Do not deliver events after the map's last pair of clock readings yet. Only the next pair tells their exact times. */
+	/* Do not deliver events after the map's last pair of clock readings yet: only the next pair tells their exact times. */
 	ring_reader_drain(&p->reader, tick_map_last_ticks(scene->map), now_ns, is_last, write_event,
 			  &w);
 	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)

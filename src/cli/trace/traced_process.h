@@ -1,7 +1,4 @@
-/*
- * Reads a traced process's ring (abi/shm/trace_ring.h), and writes each event of the ring as an event of the process's thread.
- * Not thread safe.
- */
+/* Writes the events in a traced process's ring (abi/shm/trace_ring.h) as events of its threads. Not thread safe. */
 #pragma once
 
 #include "cli/trace/trace_names.h"
@@ -11,7 +8,7 @@
 
 #define PROCESS_HELD 64
 
-/* Counts of what was written, for the summary at the end. */
+/* counts for the summary at the end */
 struct trace_sums {
 	uint64_t launches, work, allocations, frees, denied, gate_waits, memory_waits, moves, lost;
 };
@@ -23,8 +20,8 @@ struct traced_process {
 	char command[16];
 	uint64_t launch_ns; /* shortest duration of a recent launch; 0 if unknown */
 	/*
-	 * Kernels of unknown length; a thread's kernel is at index thread modulo PROCESS_HELD. A kernel is written when its
-	 * thread's next event limits how long the kernel can have lasted. An element of kind 0 has no kernel.
+	 * Kernels of unknown length. A thread's kernel is at index thread modulo PROCESS_HELD. It is written when the thread's
+	 * next event limits how long it can have lasted. An element of kind 0 has no kernel.
 	 */
 	struct trace_event held[PROCESS_HELD];
 };
@@ -40,10 +37,7 @@ struct trace_scene {
 
 void traced_process_begin(struct traced_process *process, struct out *out);
 
-/*
- * Writes the new events that ended before the last moment (struct tick_moment) of scene->map, and with is_last also the later
- * ones. See ring_reader_drain(). Returns 0 or -ENOMEM.
- */
+/* Writes the new events that ended before scene->map's last moment; with is_last, also later ones. Returns 0 or -ENOMEM. */
 int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
 			 uint64_t now_ns, bool is_last);
 

@@ -35,8 +35,6 @@ static void slice(const struct tracks *t, const char *category, int64_t pid, int
 	out_duration(t->out, end > begin ? end - begin : 0);
 }
 
-/* ---- the traced tenant's own tracks ---- */
-
 static void write_state(struct tracks *t, uint64_t now_ns)
 {
 	if (!*t->state)
@@ -50,7 +48,7 @@ static void note_state(struct tracks *t, const char *state, uint64_t now_ns)
 	if (!state || !strcmp(state, t->state))
 		return;
 	write_state(t, now_ns);
-	/* Only a later state begins now. The first one began before the first reply, so it is drawn from the trace's begin. */
+	/* The first state is drawn from the begin of the trace, because it began before the first reply. */
 	if (*t->state)
 		t->state_since_ns = now_ns;
 	snprintf(t->state, sizeof(t->state), "%s", state);
@@ -83,12 +81,7 @@ static void note_figures(struct tracks *t, unsigned i, const json_t *device, uin
 	card->has_figures = true;
 }
 
-/* ---- leases of a GPU ---- */
-
-/*
- * Returns the number of the tenant's line in a GPU's track. Adds and names a line for a new tenant; negative if there is no
- * room or no memory.
- */
+/* Returns the tenant's line in a GPU's track, which is named if new. Negative if there is no room or no memory. */
 static int tenant_line(struct tracks *t, unsigned i, const char *tenant)
 {
 	struct tracks_card *card = &t->card[i];
@@ -148,7 +141,7 @@ static void write_lease(struct tracks *t, unsigned i, const json_t *span, uint64
 	out_event_end(t->out);
 }
 
-/* Counts a lease once, although replies repeat it until it ends. */
+/* Replies repeat a lease until it ends. */
 static void count_lease(struct tracks *t, unsigned i, const json_t *span)
 {
 	const char *tenant = json_string_value(json_object_get(span, "tenant"));
@@ -185,8 +178,6 @@ static void note_leases(struct tracks *t, unsigned i, const json_t *device)
 		}
 	}
 }
-
-/* ---- reading a reply ---- */
 
 static void add_device(struct tracks *t, unsigned index)
 {

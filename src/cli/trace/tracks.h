@@ -20,16 +20,16 @@ struct tracks {
 	char tenant[64];
 	uint64_t first_ns; /* when the trace began, on the daemon's clock */
 	uint64_t leases;   /* leases of the tenant that began during the trace */
-	/* leases of any tenant, on the traced tenant's GPUs, that the daemon forgot before it could report them */
+	/* leases of any tenant on these GPUs that the daemon forgot before it could report them */
 	uint64_t leases_lost;
 	char state[32]; /* "" if no reply had a state yet */
 	uint64_t state_since_ns;
 	unsigned device[TRACKS_DEVICES]; /* the daemon's index of each of the tenant's GPUs */
 	size_t device_count;
 	struct tracks_card {
-		char *tenant[TRACKS_TENANTS]; /* names; tenant i has line i + 1 of the GPU's track */
+		char *tenant[TRACKS_TENANTS]; /* tenant i has line i + 1 of the GPU's track */
 		unsigned tenant_count;
-		/* The lease that had no end in the last reply, or NULL. */
+		/* the lease that had no end in the last reply, or NULL */
 		json_t *going_on;
 		uint64_t lease_number; /* number of the last lease that count_lease() looked at */
 		uint64_t used_bytes;

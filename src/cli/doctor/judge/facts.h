@@ -1,7 +1,4 @@
-/*
- * The facts about a machine for `allot doctor`. gather_*.c collect them; judge_*.c turn them into findings and examine nothing
- * themselves, so a test can present any fault.
- */
+/* Facts about a machine. gather_*.c collect them; judge_*.c only turn them into findings, so a test can present any fault. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,8 +14,8 @@
 enum fact { FACT_UNKNOWN, FACT_NO, FACT_YES };
 
 struct facts_cgroup {
-	bool has_any;        /* a cgroup file system is at /sys/fs/cgroup */
-	bool is_read_only;   /* that file system is mounted read-only */
+	bool has_any; /* a cgroup file system is at /sys/fs/cgroup */
+	bool is_read_only;
 	enum fact may_write; /* this user may write a freezer's file */
 };
 
@@ -30,14 +27,14 @@ struct facts_kubelet {
 	enum fact we_answer;  /* a process listens at the allot-*.sock */
 	enum fact registered; /* the kubelet's checkpoint lists `resource` */
 	char resource[FACT_NAME_MAX];
-	char version[FACT_NAME_MAX]; /* "" if unknown */
+	char version[FACT_NAME_MAX];
 };
 
 enum runtime { RUNTIME_CONTAINERD, RUNTIME_CRIO, RUNTIME_DOCKER, RUNTIME_PODMAN, RUNTIMES };
 struct facts_runtime {
 	bool is_there;
 	char version[FACT_NAME_MAX]; /* "" if unknown */
-	enum fact says_cdi; /* whether its settings turn CDI on; FACT_UNKNOWN if they say nothing */
+	enum fact says_cdi; /* its settings turn CDI on; FACT_UNKNOWN if they say nothing */
 };
 
 struct facts_spec {
@@ -49,14 +46,14 @@ struct facts_spec {
 	unsigned devices;
 };
 
-/* How the driver and the library get into containers. */
+/* How containers get the driver and allot's library. */
 struct facts_injection {
-	bool is_simulated; /* the GPUs are simulated, so no driver is needed */
+	bool is_simulated;
 	bool has_toolkit;
 	bool is_mirror; /* the setting container_driver names a directory */
 	char mirror[FACT_TEXT_MAX];
 	bool has_mirror_library;
-	enum fact is_same_library; /* the mirror's library has the same content as this program's */
+	enum fact is_same_library; /* the mirror has the same liballot.so as this program */
 	char mirror_driver[FACT_NAME_MAX], module[FACT_NAME_MAX]; /* versions; "" if unknown */
 };
 
@@ -126,7 +123,7 @@ struct facts_cluster {
 	unsigned taints;
 };
 
-/* The DRA driver, and its objects in the API server. */
+/* allot's DRA driver, and its objects in the API server. */
 struct facts_dra {
 	bool is_wanted; /* the settings have kube_dra = on, or the daemon reports the driver */
 	enum fact has_socket; /* the driver's socket exists in the kubelet's plugins_registry */

@@ -9,7 +9,7 @@
 
 #define INDENT 28 /* columns of level and name before the text */
 #define LEAST_TEXT 24
-#define REMEDY_MARK "-> " /* before the remedy */
+#define REMEDY_MARK "-> "
 
 static const char *const level_names[FINDING_LEVELS] = {
 	[FINDING_OK] = "ok",

@@ -1,4 +1,4 @@
-/* The findings of `allot doctor`: one line for each thing that was examined, in the order of the checks. Not thread safe. */
+/* What `allot doctor` found: a finding for each thing that it examined, in the order of the checks. Not thread safe. */
 #pragma once
 
 #include <jansson.h>
@@ -43,9 +43,7 @@ void finding_set_remedy(struct finding *finding, const char *format, ...)
 enum finding_level findings_worst(const struct findings *findings);
 size_t findings_count(const struct findings *findings, enum finding_level level);
 
-/* Writes a line for each finding, and its remedy below, wrapped at `width`. */
+/* Wraps lines at `width` columns. A finding's remedy is below the finding. */
 void findings_write(const struct findings *findings, int width, FILE *out);
-/*
- * Returns {"version":1,"worst","findings":[{"check","level","what","remedy"}]}, as in allot-doctor(1); NULL if out of memory.
- */
+/* Returns {"version":1,"worst","findings":[{"check","level","what","remedy"}]} (allot-doctor(1)); NULL if out of memory. */
 json_t *findings_json(const struct findings *findings);

@@ -1,7 +1,4 @@
-/*
- * Judges facts. For each thing that exists on the machine and whose facts are known, a function adds a finding, good or bad,
- * and the remedy. No I/O and no clock; thread safe.
- */
+/* Adds findings, good or bad, about what exists on the machine and has known facts. No I/O and no clock; thread safe. */
 #pragma once
 
 #include "cli/doctor/judge/facts.h"

@@ -1,4 +1,3 @@
-/* Judges allot's DRA driver: its socket and registration, its ResourceSlice, and the rights that it needs. */
 #include <string.h>
 
 #include "cli/doctor/judge/judge.h"

@@ -1,4 +1,3 @@
-/* Judges a node: rights to cgroups, the kubelet, engines and their CDI, and how a container gets the library. */
 #include <stdio.h>
 #include <string.h>
 
@@ -25,9 +24,7 @@ void judge_cgroup_rights(const struct facts *facts, struct findings *f)
 		findings_add(f, FINDING_OK, "cgroup-rights", "containers can be frozen");
 }
 
-/* ---- the kubelet ---- */
-
-/* Converts a version to a number: 1034 for "v1.34.1"; 0 if there is no version. */
+/* Returns for example 1034 for "v1.34.1"; 0 if there is no version. */
 static unsigned version_number(const char *text)
 {
 	unsigned major = 0, minor = 0;
@@ -85,12 +82,7 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
 						       : ": allotd listens for the kubelet");
 }
 
-/* ---- engines ---- */
-
-/*
- * For each engine, the oldest version that supports CDI with a setting (`able`) and without one (`by_itself`), as
- * version_number() gives them.
- */
+/* The oldest version that supports CDI with a setting (`able`) and without one (`by_itself`), by version_number(). */
 static const struct {
 	const char *name;
 	unsigned able, by_itself;
@@ -187,8 +179,6 @@ void judge_specs(const struct facts *facts, struct findings *f)
 				     s->devices == 1 ? "" : "s");
 	}
 }
-
-/* ---- injection ---- */
 
 static void judge_mirror(const struct facts_injection *in, struct findings *f)
 {

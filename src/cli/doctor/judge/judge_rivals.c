@@ -1,4 +1,3 @@
-/* Judges other programs that use or hand out this machine's GPUs, and the tenant to which this process belongs. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,8 +87,6 @@ void judge_rivals(const struct facts *facts, struct findings *f)
 				"/tmp/nvidia-mps/control exists: CUDA programs that see it become clients of that MPS daemon"),
 			"if no MPS daemon runs, remove /tmp/nvidia-mps: until then CUDA programs fail with error 805");
 }
-
-/* ---- inside a tenant ---- */
 
 static void judge_quotas(const struct facts_tenant *t, struct findings *f)
 {

@@ -1,4 +1,3 @@
-/* Judges certificates, the clock, versions, and the node's state in the cluster. */
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -90,8 +89,6 @@ void judge_certificates(const struct facts *facts, struct findings *f)
 		judge_certificate(&facts->certificate[i], facts->clock.now_s, f);
 }
 
-/* ---- the clock ---- */
-
 void judge_clock(const struct facts *facts, struct findings *f)
 {
 	const struct facts_clock *c = &facts->clock;
@@ -123,8 +120,6 @@ void judge_clock(const struct facts *facts, struct findings *f)
 		findings_add(f, FINDING_OK, "clock", "is synchronized");
 }
 
-/* ---- versions ---- */
-
 void judge_versions(const struct facts *facts, struct findings *f)
 {
 	const struct facts_versions *v = &facts->versions;
@@ -142,8 +137,6 @@ void judge_versions(const struct facts *facts, struct findings *f)
 				     "daemon and kernel module are of driver %s", v->module);
 	}
 }
-
-/* ---- the cluster ---- */
 
 static bool keeps_pods_off(const struct facts_taint *t)
 {

@@ -7,10 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-/*
- * If two snapshots are closer together than this, the history takes the daemon's got_1s_pct instead of the rate between the
- * snapshots. That rate would be imprecise, because a lease lasts up to 50 ms.
- */
+/* If snapshots are closer, got_1s_pct is taken: the rate between them would be imprecise, as a lease lasts up to 50 ms. */
 #define LEAST_INTERVAL_S 1.0
 
 struct track {
@@ -60,10 +57,7 @@ static bool is_of(const struct track *track, const char *id, int card)
 	return track && track->card == card && strcmp(track->id, id) == 0;
 }
 
-/*
- * Takes the track of this tenant and GPU out of the old tracks, or makes one. Snapshots mostly keep their order, so the search
- * starts after the track found last.
- */
+/* Takes a track out of the old ones, or makes one. Searches from the last one found: snapshots mostly keep their order. */
 static struct track *take(struct tracks *old, size_t *from, const char *id, int card)
 {
 	struct track *track;
@@ -97,7 +91,7 @@ static void push(struct history_series *series, double got, double memory)
 	series->count++;
 }
 
-/* Sets the share's rates since the last snapshot; none if a counter went back, because then the daemon was restarted. */
+/* Sets no rates if a counter went back, because then the daemon was restarted. */
 static void rate(struct track *track, const struct top_share *now, uint64_t at_ns)
 {
 	const struct top_share *last = &track->last;

@@ -1,25 +1,21 @@
 /*
- * A share is one tenant's part of one GPU (struct top_share). This module keeps values that need several snapshots
- * (snapshot.h): the history of each share and GPU, and rates between two snapshots. The caller passes each snapshot in turn. If
- * a snapshot lacks a share or GPU, its earlier values are dropped. Reads no clock.
+ * Values that need several snapshots: the history of each GPU and share (a tenant's part of one GPU), and rates. The caller
+ * passes each snapshot in turn. If a snapshot lacks a share or GPU, its earlier values are dropped. Reads no clock.
  */
 #pragma once
 
 #include "cli/top/data/snapshot.h"
 
-#define HISTORY_LENGTH 240 /* number of values kept, which is the widest history that is drawn */
+#define HISTORY_LENGTH 240 /* number of values kept; no wider history is drawn */
 
-/*
- * Rates between the last two snapshots. is_set is false if the share is new, or if its counters went back because the daemon
- * was restarted. `denied` and `expired` are the growth of these counters of struct top_share.
- */
+/* Between the last two snapshots. is_set is false for a new share, or after a restart of the daemon. */
 struct history_rates {
 	bool is_set;
 	double interval_s;
 	double leases_per_s;
 	double waiting; /* mean number of threads that waited for GPU time */
 	double got_pct;
-	uint64_t denied, expired;
+	uint64_t denied, expired; /* growth of these counters of struct top_share */
 };
 
 /*

@@ -61,7 +61,7 @@ static void describe_tenant(const struct change *change, char *ret, size_t size)
 		snprintf(ret, size, "%.63s", change->name);
 }
 
-/* Writes the present value with its unit, such as "4.0 GiB" or "30 %"; no unit if there is no value. */
+/* Writes for example "4.0 GiB" or "30 %"; no unit if there is no value. */
 static void describe_old(const struct change *change, char *ret, size_t size)
 {
 	const char *unit = strcmp(change->was, "none") == 0 ? "" : rows[change->kind].unit;

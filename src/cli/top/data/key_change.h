@@ -1,6 +1,4 @@
-/*
- * A change made from the keyboard: a tenant is paused, resumed, or gets another quota, share or priority. No I/O and no clock.
- */
+/* A change by keys: pauses or resumes a tenant, or changes its quota, share or priority. No I/O and no clock. */
 #pragma once
 
 #include <jansson.h>
@@ -25,7 +23,7 @@ struct change {
 	char id[SNAPSHOT_ID_MAX];
 	char name[SNAPSHOT_NAME_MAX];
 	int card;
-	char was[32]; /* the value before the change, as text for the user: "4.0 GiB", "30", "none" */
+	char was[32]; /* the value before, as text: "4.0 GiB", "30", "none" */
 	union {
 		uint64_t bytes;
 		double pct;
@@ -33,7 +31,7 @@ struct change {
 	} to;
 };
 
-/* Begins a change to the tenant and GPU of snapshot->shares[share]. Stores the present value in ret_change->was. */
+/* The change is to the tenant and GPU of snapshot->shares[share]. Stores the present value in ret_change->was. */
 void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t share,
 		  struct change *ret_change);
 
@@ -48,8 +46,5 @@ int change_read(struct change *change, const char *text, struct error *err);
 /* Writes what the change would do: "set memory of a on GPU 0 to 6.0 GiB, now 4.0 GiB". */
 void change_describe(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
-/*
- * Returns the body of the request to the daemon, and sets *ret_op to its operation. NULL if out of memory. The caller owns the
- * body.
- */
+/* Returns the body of the request to the daemon, owned by the caller; NULL if out of memory. *ret_op: its operation. */
 json_t *change_request(const struct change *change, const char **ret_op);

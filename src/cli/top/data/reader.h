@@ -1,7 +1,4 @@
-/*
- * Reads values from a large JSON text in place, because parsing the whole text into a tree takes much longer. A part that is an
- * object or array becomes a tree by reader_tree(). Reading ends at the first invalid JSON. Pure.
- */
+/* Reads values from a large JSON text in place, much faster than by parsing the whole. Ends at invalid JSON. Pure. */
 #pragma once
 
 #include <jansson.h>
@@ -38,10 +35,7 @@ bool reader_number(struct span value, double *ret);
 /* Reads an integer, clamped to the range of int64_t. Returns false if the value is no integer. */
 bool reader_whole_number(struct span value, int64_t *ret);
 
-/*
- * Copies a string up to its first control character or invalid UTF-8, cut between characters to fit `size` bytes; "" if the
- * value is no string.
- */
+/* Copies a string up to the first control character or invalid UTF-8, cut to `size` bytes; "" if it is no string. */
 void reader_text(struct span value, char *ret, size_t size);
 
 /* Makes a tree of one value. Returns NULL if the value is no valid JSON or memory is out. The caller owns the tree. */

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "cli/top/data/reader.h"
 
-/* Gets the list as text; also as a tree if wants_list is set or the daemon replied with an error. */
+/* Gets the list as text; also as a tree if wants_list is set or the reply is an error. */
 static int ask_list(struct client *client, bool wants_list, struct sample *sample, char **ret_text,
 		    struct error *err)
 {

@@ -11,8 +11,6 @@
 #include "cli/selection.h"
 #include "cli/top/data/reader.h"
 
-/* ---- members with plain values ---- */
-
 enum field_kind {
 	FIELD_INT,    /* int */
 	FIELD_SIGNED, /* int64_t */
@@ -25,7 +23,7 @@ struct field {
 	const char *key;
 	enum field_kind kind;
 	size_t offset, size;
-	size_t has; /* offset of the bool that is set if the member is present; 0 if there is no such bool */
+	size_t has; /* offset of the bool that is set if the member is present; 0 if none */
 };
 
 #define FIELD(type, key_, kind_, member, ...) \
@@ -62,7 +60,7 @@ static const struct field tenant_fields[] = {
 	FIELD_END,
 };
 
-/* The fields are in the order in which the daemon writes the members, because then take() is fastest. */
+/* In the order in which the daemon writes the members, because then take() is fastest. */
 static const struct field share_fields[] = {
 	FIELD(struct top_share, "index", FIELD_INT, card),
 	FIELD(struct top_share, "memory_quota_bytes", FIELD_WHOLE, quota_bytes,
@@ -119,10 +117,7 @@ static bool store(const struct field *field, struct span value, char *to)
 	return false;
 }
 
-/*
- * Stores a member if it is one of the fields, and returns whether it is. Tries *next first: members mostly come in the fields'
- * order.
- */
+/* Returns whether the member is one of the fields. Tries *next first: members mostly come in the fields' order. */
 static bool take(const struct field *fields, size_t *next, struct span key, struct span value,
 		 void *object)
 {
@@ -168,7 +163,7 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Copies the container's label (container_name.h) up to its first control character, cut between characters to fit. */
+/* Copies the container's label up to its first control character, cut between characters to fit. */
 static void copy_label(const json_t *container, char *ret, size_t size)
 {
 	char label[CONTAINER_LABEL_MAX];
@@ -236,10 +231,7 @@ static void read_wait(const json_t *wait, struct top_tenant *tenant)
 	tenant->queued_s = number(wait, "waited_s");
 }
 
-/*
- * Reads how much memory was moved off each GPU. An old daemon reports only the sum, which is used if the tenant has only one
- * GPU.
- */
+/* An old daemon reports the moved memory only as a sum, which is used if the tenant has one GPU. */
 static void read_swap(const json_t *swap, struct top_tenant *tenant, struct top_share *shares,
 		      size_t count)
 {
@@ -289,13 +281,11 @@ static size_t count_elements(struct span array)
 	return count;
 }
 
-/* Makes a tree, but returns NULL for null and empty lists, the most frequent values, without parsing. */
+/* Returns NULL, without parsing, for null and empty lists, which are the most frequent values. */
 static json_t *tree_of(struct span value)
 {
 	return value.end - value.at > 4 ? reader_tree(value) : NULL;
 }
-
-/* ---- the whole snapshot, from the replies ---- */
 
 static bool reserve_shares(struct snapshot *snapshot, size_t *size, size_t more)
 {

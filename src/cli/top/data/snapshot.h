@@ -1,7 +1,7 @@
 /*
- * The daemon's state at one moment: GPUs, tenants, and each tenant's share of each of its GPUs, from the replies to `list` and
- * `tasks` (docs/reference/protocol.md). Pure; a snapshot never changes. A value that is missing or of the wrong type stays 0 or
- * "", and its has_... flag false.
+ * The daemon's state at one moment: GPUs, tenants, and each tenant's share of each of its GPUs, from replies to `list` and
+ * `tasks`. Pure; a snapshot never changes. A value that is missing or of the wrong type stays 0 or "", and its has_... flag
+ * false.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #define SNAPSHOT_ID_MAX 40
 #define SNAPSHOT_NAME_MAX 128
-#define SNAPSHOT_WORD_MAX 24 /* bytes of a state's or a policy's name */
+#define SNAPSHOT_WORD_MAX 24
 #define SNAPSHOT_TEXT_MAX 256
 
 struct top_card {
@@ -26,7 +26,7 @@ struct top_card {
 	double busy_pct;
 	double promised_cores_pct;
 	char policy[SNAPSHOT_WORD_MAX];
-	char trouble[SNAPSHOT_TEXT_MAX]; /* why the GPU takes no new tenants; "" if it takes them */
+	char trouble[SNAPSHOT_TEXT_MAX]; /* why the GPU takes no new tenants; "" if it takes any */
 };
 
 struct top_swap {
@@ -97,13 +97,10 @@ struct snapshot {
 	struct top_frozen *frozen;
 };
 
-/*
- * Makes a snapshot from the text of the daemon's reply to `list`, and from its reply to `tasks`. Either is NULL if there was no
- * reply. Returns NULL if out of memory. The caller owns the snapshot.
- */
+/* `list` and `tasks` are replies of the daemon, or NULL. The caller owns the snapshot; NULL if out of memory. */
 struct snapshot *snapshot_make(const char *list, const json_t *tasks, uint64_t at_ns);
 
-/* `snapshot` may be NULL. Always returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
 static inline void cleanup_snapshot_pointer(struct snapshot **snapshot)

@@ -19,16 +19,16 @@ struct source {
 	uint64_t interval_ns;
 	int fd;
 	pthread_t thread;
-	pthread_mutex_t lock; /* protects all fields below, except client, which only the thread uses */
+	pthread_mutex_t lock; /* protects the fields below; client is used by the thread only */
 	pthread_cond_t wake;
 	bool is_ending;
 	bool has_sample;
 	struct sample sample;
 	struct source_outcome outcome;
-	/* The requested change, or the one in progress; op is NULL if none. */
+	/* The change that is requested or in progress. op is NULL if there is none. */
 	const char *op;
 	json_t *body;
-	/* The request that asks how far the move of a tenant's memory has come; NULL if no memory is being moved. */
+	/* Request that asks how far a move of a tenant's memory has come; NULL if no memory is being moved. */
 	json_t *move;
 	struct client *client;
 };
@@ -38,7 +38,7 @@ static void notify(struct source *source)
 	uint64_t one = 1;
 	ssize_t n = write(source->fd, &one, sizeof(one));
 
-	/* Ignore a failed write: the write fails only if the descriptor is readable already. */
+	/* A write fails only if the descriptor is readable already. */
 	(void)n;
 }
 
@@ -80,8 +80,8 @@ static void finish(struct source *source, const struct error *err, const json_t 
 }
 
 /*
- * Sends the request `body`: a change, or a poll that asks how far a move of memory has come. `move` is the poll to send next:
- * it is stored in the source if the memory is still moving, and freed otherwise. Takes ownership of `body` and `move`.
+ * Sends `body`: a change, or a request that asks how far a move of memory has come. `move` is the next request of that kind. It
+ * is stored in the source if memory is still moving, else freed. Takes ownership of `body` and `move`.
  */
 static void change_once(struct source *source, const char *op, json_t *body, json_t *move)
 {
@@ -105,16 +105,12 @@ static void change_once(struct source *source, const char *op, json_t *body, jso
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Makes the request that asks how far a move of memory has come, for the case that the change `body` begins such a move. */
 static json_t *make_move(const json_t *body)
 {
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
 }
 
-/*
- * Sends the requested change or, if there is none, source->move: the request that asks how far a move of memory has come.
- * Returns false if there is neither. The caller holds the lock; this function releases it while it waits for the daemon.
- */
+/* Sends the requested change, else source->move; false if there is neither. Called with the lock; releases it meanwhile. */
 static bool serve(struct source *source)
 {
 	json_t *body = source->body, *move = source->move, *request;
@@ -127,7 +123,7 @@ static bool serve(struct source *source)
 	else
 		body = json_incref(move);
 	pthread_mutex_unlock(&source->lock);
-	/* change_once() takes ownership of its body, so pass a copy: `body` may be `move`, which is sent again later. */
+	/* change_once() takes ownership, so pass a copy: `body` may be `move`, which is sent again later. */
 	request = move ? json_copy(body) : NULL;
 	if (request) {
 		change_once(source, source->op, request, move);
@@ -172,7 +168,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked. The main thread, which reads the keyboard, handles signals such as SIGWINCH. */
+/* Blocks all signals in the thread: the main thread, which reads the keyboard, handles signals such as SIGWINCH. */
 static int start(struct source *source)
 {
 	sigset_t all, before;

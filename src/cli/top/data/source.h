@@ -1,7 +1,4 @@
-/*
- * Samples the daemon and makes changes in a thread of its own, so that allot top still handles keys while the daemon does not
- * answer. Call all functions from one thread.
- */
+/* A thread asks the daemon, so that keys work while the daemon does not answer. Call all functions from one thread. */
 #pragma once
 
 #include "cli/top/data/sample.h"
@@ -25,12 +22,11 @@ struct source *source_close(struct source *source);
 int source_fd(const struct source *source);
 
 /*
- * Takes the newest sample. Returns true if there is a new one; the caller frees it. If sampling failed, the sample has
- * `trouble` and no snapshot. Sets *ret_outcome to the result of a change that ended since the last call; is_set is false if
- * none ended.
+ * Returns true if there is a new sample, which the caller frees. If sampling failed, it has `trouble` and no snapshot.
+ * *ret_outcome is the result of a change that ended since the last call; is_set is false if none ended.
  */
 bool source_take(struct source *source, struct sample *ret_sample,
 		 struct source_outcome *ret_outcome);
 
-/* Requests a change; the source takes ownership of the body. -EBUSY if the previous change is not done yet. */
+/* Requests a change; the source takes ownership of `body`. Returns -EBUSY if the previous change is not done yet. */
 int source_change(struct source *source, const char *op, json_t *body, struct error *err);
