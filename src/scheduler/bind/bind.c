@@ -15,18 +15,15 @@ enum slot {
 	SLOT_HELD, /* may have a call under way */
 };
 
-/*
- * The pods to be bound to one node; the first is being bound. Exists while there are such pods, or while the node was locked
- * when last read.
- */
+/* The pods to be bound to one node; the first is being bound. Without pods, exists only while the node is locked. */
 struct bind_node {
 	struct binder *binder;
 	char *name;
 	TAILQ_HEAD(, bind_job) jobs;
 	struct lock_observation observed_lock;
-	struct alarm resume; /* calls resume_node() for the first job */
-	struct alarm due;    /* rings when the first waiting job's time limit is over */
-	enum slot slot;      /* changed only by acquire_slot() and release_slot() */
+	struct alarm resume;
+	struct alarm due; /* rings when the first waiting job's time limit is over */
+	enum slot slot;   /* changed only by acquire_slot() and release_slot() */
 	struct text_index_entry by_name;
 	TAILQ_ENTRY(bind_node) link, slot_queue;
 };
@@ -40,12 +37,7 @@ struct binder {
 	struct text_index by_name, by_uid;
 };
 
-/* ---- slots: which nodes may have a call under way ---- */
-
-/*
- * Returns true if the node may have calls under way now. Otherwise the node is queued, and resume_node() is called when it gets
- * a slot.
- */
+/* Whether the node may have calls under way now. If not, queues it, and resume_node() is called when it gets a slot. */
 static bool acquire_slot(struct bind_node *node)
 {
 	struct binder *b = node->binder;
@@ -59,10 +51,7 @@ static bool acquire_slot(struct bind_node *node)
 	return node->slot == SLOT_HELD;
 }
 
-/*
- * Removes the node from the queue, or passes its slot to the next node. An alarm starts the next node, because this function's
- * caller is not finished yet.
- */
+/* Passes the slot on to the next node. An alarm starts that node, because this function's caller is not finished yet. */
 static void release_slot(struct bind_node *node)
 {
 	struct binder *b = node->binder;
@@ -80,8 +69,6 @@ static void release_slot(struct bind_node *node)
 	alarm_set(kube_client_reactor(b->terms.client), &next->resume, 0);
 }
 
-/* ---- nodes, each with a queue of bindings ---- */
-
 static struct bind_node *drop_node(struct bind_node *node)
 {
 	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
@@ -96,9 +83,7 @@ static struct bind_node *drop_node(struct bind_node *node)
 	return NULL;
 }
 
-/*
- * Sets the alarm for the time limit of the first job that waits: the second in the queue, because the first one is being bound.
- */
+/* The first job is being bound, so the alarm is for the second, the first that waits. */
 static void set_due(struct bind_node *node)
 {
 	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
@@ -131,7 +116,7 @@ static void report_result(struct binder *b, struct bind_job *job, const struct e
 	done(data, &why);
 }
 
-/* The first job has ended: starts the next job. Calls the ended job's callback last, because it may start another binding. */
+/* Starts the next job. Calls the ended job's callback last, because it may start another binding. */
 static void job_ended(struct bind_job *job, const struct error *err)
 {
 	struct bind_node *node = job->owner;
@@ -148,8 +133,8 @@ static void job_ended(struct bind_job *job, const struct error *err)
 }
 
 /*
- * If a pod further back in the queue holds the lock that the first job waits for, moves that pod to the front and returns true.
- * This happens after a scheduler died while it bound that pod.
+ * If a later pod in the queue holds the lock that the first job waits for, moves that pod to the front. This happens after a
+ * scheduler died while it bound the pod. Returns whether it moved a pod.
  */
 static bool move_holder_first(struct bind_node *node)
 {
@@ -189,10 +174,7 @@ static void resume_node(void *data)
 		job_resume(first);
 }
 
-/*
- * Fails the first waiting job (the second in the queue) if its time is up. The jobs behind it have later limits, so set_due()
- * then sets the alarm for the next one.
- */
+/* Fails the second job, the first that waits, if its time is up. Later jobs have later limits. */
 static void fail_expired(void *data)
 {
 	struct bind_node *node = data;
@@ -233,8 +215,6 @@ static struct bind_node *add_node(struct binder *b, const char *name)
 	b->counts.nodes++;
 	return node;
 }
-
-/* ---- public functions ---- */
 
 int bind_start(struct binder *b, const struct decision *decision, bind_done done, void *data)
 {
@@ -340,8 +320,6 @@ struct bind_counts binder_counts(const struct binder *b)
 		}
 	return counts;
 }
-
-/* ---- life cycle ---- */
 
 int binder_new(const struct bind_terms *terms, struct binder **ret)
 {

@@ -10,7 +10,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/* The most bytes of a label's value. A longer node name gets no label; the annotation has it in any case. */
+/* Most bytes of a label's value. A longer node name gets no label, only the annotation. */
 #define LABEL_MAX 63
 
 char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s,
@@ -27,7 +27,7 @@ char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s
 		{ KUBE_POD_ALLOCATED, shares },
 		{ KUBE_POD_BIND_TIME, now },
 		{ KUBE_POD_BIND_PHASE, "allocating" },
-		/* This entry is the last, so that it can be left out if the pod borrows no compute. */
+		/* last, so that it can be left out if the pod borrows no compute */
 		{ KUBE_LIVE_DOMAIN "/" KUBE_BORROWED, borrowed },
 	};
 	const struct patch_pair label = { KUBE_POD_NODE, d->node };
@@ -43,7 +43,7 @@ char *bind_failed_patch(const char *version)
 	return patch_metadata(&phase, 1, NULL, 0, version);
 }
 
-/* Names the pod's uid and version, so that the server binds exactly the pod that was read, or fails. */
+/* With the pod's uid and version, the server binds exactly the pod that was read, or fails. */
 char *bind_body(const struct decision *d, const char *version)
 {
 	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s,s:s,s:s}}",

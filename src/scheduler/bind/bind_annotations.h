@@ -1,7 +1,4 @@
-/*
- * Makes the objects that a binding writes, in HAMi's format: the pod's annotations and label, the Binding, and the events'
- * texts. Pure; thread-safe.
- */
+/* What a binding writes, in HAMi's format: annotations, label, Binding, and the events' texts. Pure; thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,19 +9,15 @@
 #include "scheduler/bind/decision.h"
 
 /*
- * Make request bodies: bind_pod_patch() has the annotations before a binding, bind_failed_patch() those after a failed binding,
- * and bind_body() the Binding. The caller frees the result; NULL if memory runs out. The server answers 409 if the pod's
- * version is no longer `version`. `shares` is the decision's shares as text.
+ * Make request bodies: annotations before a binding and after a failed one, and the Binding. The caller frees the result; NULL
+ * if memory runs out. The server answers 409 if the pod's version is not `version`. `shares`: the decision's, as text.
  */
 char *bind_pod_patch(const struct decision *decision, const char *shares, int64_t now_s,
 		     const char *version);
 char *bind_failed_patch(const char *version);
 char *bind_body(const struct decision *decision, const char *version);
 
-/*
- * Returns 0 if `pod` is the decision's pod, and unbound or bound to the decision's node. -ESTALE if it is another pod, bound
- * elsewhere, being deleted, or ended; err says which.
- */
+/* Returns -ESTALE if `pod` is not the decision's pod, is bound elsewhere, being deleted or ended; `err` says which. */
 int bind_check_pod(const struct decision *decision, const struct kube_pod *pod, struct error *err);
 /* Whether the pod's annotations already name these shares and the decision's node. */
 bool bind_is_annotated(const struct decision *decision, const char *shares,

@@ -15,10 +15,10 @@
 #include "scheduler/bind/bind_annotations.h"
 
 #define PATH_MAX_BYTES 640
-/* Time limit of undoing a failed binding. Short, because other pods wait for the node. */
+/* time to undo a failed binding; short, because other pods wait for the node */
 #define UNDO_LIMIT_NS (10 * NSEC_PER_SEC)
 #define REFUSALS_MAX 2
-/* Limit of one call: a server that restarts may never answer. */
+/* limit of one call: a server that restarts may never answer */
 #define CALL_LIMIT_NS (10 * NSEC_PER_SEC)
 
 static const char *meta_text(const json_t *object, const char *key)
@@ -31,8 +31,6 @@ void job_start_step(struct bind_job *job, enum bind_step step)
 	job->step = step;
 	job_resume(job);
 }
-
-/* ---- the end of a job, and pauses ---- */
 
 void job_send_event(struct bind_job *job, const struct error *err)
 {
@@ -56,7 +54,7 @@ void job_finish(struct bind_job *job, const struct error *err)
 	job->on_end(job, err ? err : &none);
 }
 
-/* Undoes the writes before it calls `on_end`, so that the callback finds no half-made binding. */
+/* Undoes writes before it calls `on_end`, so that the callback finds no half-made binding. */
 void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
@@ -94,9 +92,7 @@ void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_n
 	job->on_wait(job, wait_ns < left_ns ? wait_ns : left_ns);
 }
 
-/* ---- answers of the API server ---- */
-
-/* Returns the step from which to repeat a failed step. Before a write is repeated, its object is read again. */
+/* Returns the step from which to repeat a failed step: before a write is repeated, its object is read again. */
 static enum bind_step read_step_of(enum bind_step step)
 {
 	switch (step) {
@@ -112,7 +108,7 @@ static enum bind_step read_step_of(enum bind_step step)
 
 /*
  * Whether the failed step may succeed if repeated. A server that has just started forbids everything until it has read its
- * access rules. A policy may forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
+ * access rules. But a policy may forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
  */
 static bool is_transient(struct bind_job *job, const struct error *err)
 {
@@ -222,8 +218,6 @@ static void answered(void *data, const struct kube_answer *answer)
 	}
 }
 
-/* ---- calls to the API server ---- */
-
 static char *lock_patch(const struct bind_job *job, bool is_taken)
 {
 	struct node_lock lock = { .since_s = (int64_t)time(NULL) };
@@ -235,7 +229,7 @@ static char *lock_patch(const struct bind_job *job, bool is_taken)
 	return patch_metadata(&pair, 1, NULL, 0, job->node_version);
 }
 
-/* Makes the step's request body. If the step has none, leaves *ret as it is. Returns false if memory runs out. */
+/* If the step has no body, *ret is unchanged. Returns false if memory runs out. */
 static bool make_body(struct bind_job *job, char **ret)
 {
 	switch (job->step) {
@@ -300,8 +294,6 @@ void job_resume(struct bind_job *job)
 		job_fail(job, &err);
 	}
 }
-
-/* ---- life cycle ---- */
 
 struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
 			 uint64_t until_ns)

@@ -37,10 +37,9 @@ struct bind_job {
 	struct lock_observation *observed_lock; /* the node's lock as last seen, and since when */
 	struct decision decision;               /* owned */
 	char *shares;                           /* the decision's shares, as text */
-	/* The job's last action is one of these two calls, because the callback may free the job. */
+	/* Each is the job's last action, because it may free the job. After on_wait(), call job_resume() when in_ns is over. */
 	void (*on_end)(struct bind_job *job, const struct error *err);
-	void (*on_wait)(struct bind_job *job,
-			uint64_t in_ns); /* the owner must call job_resume() after this time */
+	void (*on_wait)(struct bind_job *job, uint64_t in_ns);
 	void *owner;
 	bind_done done; /* this and the next three fields are for the owner only */
 	void *data;
@@ -55,23 +54,23 @@ struct bind_job {
 	char *holder; /* API path of the pod that holds the lock; NULL if the lock names no pod */
 	unsigned refusals; /* number of writes that the server answered with "forbidden" */
 	bool is_waiting_for_lock;
-	bool may_be_annotated, may_be_locked,
-		may_be_bound; /* each: that write was sent, so it may have taken effect */
-	struct error why;     /* during the undo steps: why the binding failed */
+	/* each: that write was sent, so it may have taken effect */
+	bool may_be_annotated, may_be_locked, may_be_bound;
+	struct error why; /* during the undo steps: why the binding failed */
 };
 
 /* Creates a job that fails at `until_ns` of the monotonic clock. Returns NULL if memory runs out. */
 struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
 			 uint64_t until_ns);
-/* Frees the job, and drops its API call if one is under way. `job` may be NULL; returns NULL. */
+/* Also drops the job's API call, if one is under way. NULL is allowed; returns NULL. */
 struct bind_job *job_free(struct bind_job *job);
 
 void job_resume(struct bind_job *job);
 
-/* Writes the pod's event about the result. If err->code is 0, the pod is bound. */
+/* Writes the pod's event about the result; the pod is bound if err->code is 0. */
 void job_send_event(struct bind_job *job, const struct error *err);
 
-/* ---- between bind_job.c, which makes the calls, and bind_steps.c, which decides on their results ---- */
+/* Between bind_job.c, which makes the calls, and bind_steps.c, which decides on their results: */
 
 /* Begins a step. This and the next functions may free the job, so do not use it afterwards. */
 void job_start_step(struct bind_job *job, enum bind_step step);
@@ -82,10 +81,7 @@ void job_fail(struct bind_job *job, const struct error *why);
 /* Repeats the step after a pause, which grows from at_least_ns to most_ns with each repetition. */
 void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
 
-/*
- * Handle an object that a read step got. bind_on_holder() gets the pod that holds the lock, or NULL if that pod is gone.
- * bind_undo_on_pod() and bind_undo_on_node() handle the reads of the undo steps.
- */
+/* Handle an object that a step read. bind_on_holder() gets the pod that holds the lock, or NULL if that pod is gone. */
 void bind_on_pod(struct bind_job *job, json_t *object);
 void bind_on_node(struct bind_job *job, const json_t *object);
 void bind_on_holder(struct bind_job *job, json_t *object);

@@ -7,7 +7,7 @@
 
 static void observe(struct lock_observation *observed_lock, const char *text, uint64_t now_ns)
 {
-	/* A text that is longer than `observed_lock->text` is no valid lock, so comparing the part that fits is enough. */
+	/* A longer text is no valid lock, so comparing the part that fits is enough. */
 	if (strncmp(observed_lock->text, text, sizeof(observed_lock->text) - 1) != 0) {
 		snprintf(observed_lock->text, sizeof(observed_lock->text), "%s", text);
 		observed_lock->since_ns = now_ns;

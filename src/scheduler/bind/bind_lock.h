@@ -7,10 +7,7 @@
 #include "kube/hami/node_lock.h"
 #include "kube/hami/pod.h"
 
-/*
- * The last text of a lock, and when it first appeared. A lock that stays unchanged for too long by our own clock expires, even
- * if the time in its text is wrong or malformed.
- */
+/* A lock whose text is unchanged for too long by our own clock expires, even if the time in the text is wrong. */
 struct lock_observation {
 	char text[NODE_LOCK_MAX];
 	uint64_t since_ns;
@@ -30,17 +27,13 @@ enum lock_state {
 	LOCK_HELD,    /* another pod has the lock; may be taken only if lock_is_abandoned() */
 };
 
-/*
- * Judges a lock, notes in *observed_lock when its text changes, and parses it into *ret. *ret names no pod if the lock is free,
- * malformed, or only a time.
- */
+/* Updates *observed_lock. *ret is the parsed lock; it names no pod if the lock is free, malformed, or only a time. */
 enum lock_state lock_check(struct lock_observation *observed_lock, const struct lock_query *query,
 			   struct node_lock *ret);
 
 /*
- * Whether the pod that holds the lock no longer needs it. `holder` is that pod's current state; NULL: the pod is gone. If the
- * holder's binding has ended, or the holder runs, its device plugin or scheduler may be about to release the lock. Then the
- * answer is false until the lock has been unchanged for LOCK_GRACE_NS.
+ * Whether `holder`, the pod that holds the lock (NULL if gone), no longer needs it. If the holder runs or its binding has
+ * ended, its device plugin or scheduler may still release the lock: then false until the lock is unchanged for LOCK_GRACE_NS.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_abandoned(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

@@ -21,8 +21,6 @@ static const char *annotation(const json_t *object, const char *name)
 	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
 }
 
-/* ---- reading the pod ---- */
-
 void bind_on_pod(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
@@ -42,17 +40,14 @@ void bind_on_pod(struct bind_job *job, json_t *object)
 	if (r < 0)
 		job_fail(job, &err);
 	else if (is_bound)
-		job_finish(job, NULL); /* An earlier call bound the pod, but its answer was lost. */
+		job_finish(job, NULL); /* bound by an earlier call, whose answer was lost */
 	else if (!job->decision.shares.count)
 		job_start_step(job, BIND_BIND);
 	else
 		job_start_step(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
 }
 
-/*
- * Ends the job successfully if the pod is bound after all. Otherwise, if the pod's annotations still say that the binding is
- * under way, goes on to annotate that the binding failed.
- */
+/* If the pod is bound after all, the job succeeds. If annotations say that it is being bound, annotates the failure. */
 void bind_undo_on_pod(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
@@ -69,8 +64,6 @@ void bind_undo_on_pod(struct bind_job *job, json_t *object)
 	job->may_be_bound = false;
 	job_start_step(job, is_open ? BIND_UNDO_ANNOTATE : BIND_UNDO_READ_NODE);
 }
-
-/* ---- taking the lock ---- */
 
 static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 {
@@ -117,10 +110,7 @@ static bool is_plain(const char *name)
 	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name);
 }
 
-/*
- * Checks that the node still offers the decision's cards. Before allotd stops, it withdraws its cards. From then on, it serves
- * only pods that already held the lock.
- */
+/* Before allotd stops, it removes KUBE_NODE_REGISTER. Then it serves only pods that already held the lock. */
 static int check_cards(const struct decision *d, const json_t *node, struct error *err)
 {
 	const char *cards = annotation(node, KUBE_NODE_REGISTER);
@@ -160,7 +150,7 @@ void bind_on_node(struct bind_job *job, const json_t *object)
 		wait_for_lock(job, &lock);
 }
 
-/* Takes the lock over if the pod that holds it (`object`, NULL if gone) no longer needs it; otherwise waits. */
+/* Takes the lock over if the pod that holds it (`object`; NULL if gone) no longer needs it; otherwise waits. */
 void bind_on_holder(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;

@@ -1,4 +1,4 @@
-/* Defines the settings, counters and completion callback of bindings, for the binder (bind.h) and its jobs (bind_job.h). */
+/* Settings, counters and callback of bindings, for the binder (bind.h) and its jobs (bind_job.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -16,10 +16,7 @@ struct bind_terms {
 	uint64_t limit_ns;
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
 	unsigned at_once;      /* how many nodes may have calls under way; default BIND_AT_ONCE */
-	/*
-	 * Called before each write; if NULL, every write is allowed. Returns false if another replica leads; then the job makes
-	 * no more writes and undoes none.
-	 */
+	/* Asked before each write, unless NULL. False if another replica leads: then the job writes nothing more. */
 	bool (*may_act)(void *data);
 	void *data;
 };
@@ -30,19 +27,15 @@ struct bind_terms {
 
 struct bind_counts {
 	uint64_t succeeded, failed, cancelled;
-	uint64_t conflicts; /* writes that were repeated because another client had changed the object */
-	uint64_t locks_waited;     /* waits for the lock of another pod */
+	uint64_t conflicts;    /* repeated writes, because another client had changed the object */
+	uint64_t locks_waited; /* waits for the lock of another pod */
 	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
-	/*
-	 * Numbers at this moment: `nodes` counts the nodes that have pods to bind or are locked, `waiting` the pods that wait
-	 * for another pod's binding, and `under_way` the pods being bound.
-	 */
+	/* present numbers of nodes with pods to bind or a lock; of pods that wait for another's binding; of pods being bound */
 	unsigned nodes, waiting, under_way;
 };
 
 /*
- * Reports a binding's result by err's code: 0 if the pod is bound; ETIMEDOUT if no answer came in time, so the result is
- * unknown; ECANCELED if another replica leads and may finish the binding. With any other code, the pod is not bound, and all
- * writes are undone as far as possible.
+ * Reports a result by the code of `err`: 0 if the pod is bound; ETIMEDOUT if that is unknown, for lack of an answer; ECANCELED
+ * if another replica leads. With any other code, the pod is not bound, and writes are undone as far as possible.
  */
 typedef void (*bind_done)(void *data, const struct error *err);

@@ -1,7 +1,4 @@
-/*
- * A decision: the node and the cards that a pod gets. bind.h carries it out. A decision owns its data, and has no pointers into
- * the model.
- */
+/* A decision: the node and the GPUs (cards) that a pod gets. Owns its data: no pointers into the model. */
 #pragma once
 
 #include <errno.h>
@@ -14,10 +11,7 @@
 /* A zeroed struct is an empty decision. */
 struct decision {
 	char *pod_namespace, *pod, *uid, *node;
-	/*
-	 * The shares for the annotations KUBE_POD_TO_ALLOCATE and KUBE_POD_ALLOCATED. If count is 0, the pod needs no card, and
-	 * is bound without lock and annotations.
-	 */
+	/* If count is 0, the pod needs no GPU, and is bound without a lock and without annotations. */
 	struct kube_shares shares;
 };
 

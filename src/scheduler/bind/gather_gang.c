@@ -30,7 +30,7 @@ static struct waiting *drop(struct gather *g, struct waiting *w)
 	return NULL;
 }
 
-/* Removes a waiting binding and calls its `done`, which may request another binding. */
+/* Removes the binding and calls its `done`, which may request another binding. */
 static void report_result(struct gather *g, struct waiting *w, const struct error *err)
 {
 	const struct error why = *err;
@@ -66,8 +66,6 @@ static int add(struct gather *g, const struct decision *decision, uint64_t now_n
 	return 0;
 }
 
-/* ---- starting bindings ---- */
-
 static int start(struct gather *g, const struct decision *decision, bind_done done, void *data)
 {
 	model_binding_started(g->terms.model, decision->uid);
@@ -77,10 +75,7 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 	return r;
 }
 
-/*
- * Starts `w` if model_bind_permit() allows it. Returns true if `w` no longer waits. Callbacks may have removed other entries
- * too, so the caller must walk the list from its start again.
- */
+/* Returns true if `w` no longer waits. Callbacks may have removed others too, so walk the list from its start then. */
 static bool start_if_permitted(struct gather *g, struct waiting *w)
 {
 	struct error err;
@@ -132,8 +127,6 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 	return r;
 }
 
-/* ---- ending bindings that have waited too long ---- */
-
 static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
 {
 	struct waiting *w;
@@ -149,7 +142,7 @@ void gather_advance(struct gather *g, uint64_t now_ns)
 	struct waiting *w;
 	struct error err;
 	char text[TEXT_MAX];
-	/* The watch may have reported pods that are bound or need no cards. These count for their gang without a bind call. */
+	/* The watch may have reported pods that are bound or need no GPU. They count for their gang without a bind call. */
 	start_all(g);
 	while ((w = find_late(g, now_ns))) {
 		model_bind_permit_text(g->terms.model, w->decision.uid, text, sizeof(text));
@@ -171,8 +164,6 @@ void gather_cancel(struct gather *g)
 		report_result(g, w, &err);
 	}
 }
-
-/* ---- life cycle ---- */
 
 int gather_new(const struct gather_terms *terms, struct gather **ret)
 {
