@@ -11,7 +11,7 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define SECOND_NS UINT64_C(1000000000)
-/* limit of card types that are listed: a cluster has a handful. Cards of further types are left out. */
+/* most card types that are listed; a cluster has a handful */
 #define TYPES_MAX 32
 
 /* Casts away const; string_map_each() changes nothing if the callback does not. */
@@ -25,7 +25,7 @@ struct pod_search {
 	struct model_pod *found;
 };
 
-/* A pod and its replacement may have the same name: prefer the pod that is not terminating. */
+/* A pod and its replacement may have the same name: prefer the one that is not terminating. */
 static void match_pod(void *data, void *thing)
 {
 	struct pod_search *l = data;
@@ -136,7 +136,7 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 	return object;
 }
 
-/* Adds the quota of the pod's namespace, and how much of the quota other pods use. */
+/* Adds the quota of the pod's namespace, and how much of it other pods use. */
 static void add_quotas(json_t *to, const struct model *m, const struct model_pod *pod)
 {
 	const struct model_namespace *space = model_find_limited(m, pod->pod_namespace);
@@ -152,20 +152,18 @@ static void add_quotas(json_t *to, const struct model *m, const struct model_pod
 		json_object_set_new(to, "quotas", list);
 }
 
-/* ---- survey of the cluster's cards ---- */
-
 struct kind {
 	const char *type; /* interned, so equal types have equal addresses */
 	unsigned cards;
-	uint64_t memory_bytes; /* memory of the largest card of this type */
+	uint64_t memory_bytes; /* of the largest card of this type */
 };
 
 struct survey {
 	size_t nodes, nodes_without, nodes_aside, cards, cordoned, sick;
-	unsigned most_cards; /* largest number of cards on one node */
+	unsigned most_cards; /* on one node */
 	struct kind kind[TYPES_MAX];
 	unsigned kinds;
-	/* Nodes that have cards, and nodes whose description of cards was rejected; owned. */
+	/* nodes that have cards, or whose description of cards was rejected; owned */
 	const struct model_node **node;
 	size_t count;
 };
@@ -237,8 +235,6 @@ static json_t *show_survey(const struct survey *s)
 			 (json_int_t)s->cordoned, "cards_not_healthy", (json_int_t)s->sick, "types",
 			 types);
 }
-
-/* ---- the verdict on each node ---- */
 
 static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
 		      const struct survey *survey, const struct model_node *only)

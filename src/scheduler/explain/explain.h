@@ -1,7 +1,7 @@
 /*
- * Explains why a pod is where it is, or why it waits: its request, its shares, and for each node whether the cards would serve
- * the pod and what they lack. Uses only the model's present state: no I/O, no clock, no reservation. docs/reference/protocol.md
- * lists the members of the JSON result. Call from the model's thread.
+ * Explains why a pod is where it is, or why it waits: its request, its shares, and for each node whether the GPUs (cards) would
+ * serve the pod and what they lack. Uses only the model's present state: no I/O, no clock, no reservation.
+ * docs/reference/protocol.md lists the members of the JSON result. Call from the model's thread.
  */
 #pragma once
 
@@ -15,17 +15,14 @@ struct model_node;
 
 struct explain_query {
 	const char *pod_namespace, *pod;
-	/* examine only this node, with each card and its users; NULL: all nodes with cards */
+	/* examine only this node, with each card and the pods on it; NULL: all nodes with cards */
 	const char *node;
 };
 
-/*
- * Explains the named pod; *ret is a new object. Returns 0, -ENOENT if there is no such pod with GPU requests or no such node,
- * -EAGAIN if the cluster's nodes and pods are still being read, or -ENOMEM.
- */
+/* *ret is a new object. -ENOENT: no such node, or no such pod with GPU requests; -EAGAIN: the cluster is still being read. */
 int explain_pod(struct model *model, const struct explain_query *query, json_t **ret,
 		struct error *err);
 
-/* Explains this pod. `only`: the only node to examine; NULL: all nodes with cards. Returns 0 or -ENOMEM. */
+/* `only` is the only node to examine; NULL: all nodes with cards. Returns 0 or -ENOMEM. */
 int explain_known(struct model *model, struct model_pod *pod, const struct model_node *only,
 		  json_t **ret, struct error *err);

@@ -18,8 +18,6 @@
 /* HAMi's words when a node has fewer cards than a container wants (place_reasons_text()). */
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
 
-/* ---- a card as an opportunistic pod sees it ---- */
-
 #define SECOND_NS UINT64_C(1000000000)
 
 static bool is_opportunistic(const struct model *m)
@@ -27,10 +25,7 @@ static bool is_opportunistic(const struct model *m)
 	return m->fit.request->is_opportunistic;
 }
 
-/*
- * Returns why card i's measured use is unknown; NULL if it is known. While it is unknown, an opportunistic pod is judged by
- * guaranteed compute.
- */
+/* NULL if card i's measured use is known. While it is unknown, guaranteed compute counts for an opportunistic pod. */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct use *u = &node->use;
@@ -61,7 +56,7 @@ static bool explain_is_cooling(const struct model *m, const struct model_node *n
 	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
-/* Returns, as JSON, how much compute of card i is taken for an opportunistic pod, and the figures from which that follows. */
+/* Shows how much compute of card i is taken for an opportunistic pod, and the figures from which that follows. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);
@@ -89,10 +84,7 @@ static void explain_add_card_use(json_t *to, const struct model *m, const struct
 		json_object_set_new(to, "use", show_use(m, node, i));
 }
 
-/*
- * For an opportunistic pod: adds how many cards have unknown use, and how many are closed to such pods (cooldown.h). Call after
- * fit_begin() for the pod's request.
- */
+/* For an opportunistic pod: adds how many cards have unknown use, and how many take no such pods for a while. */
 static void explain_add_use(json_t *to, const struct model *m, const struct model_node *node)
 {
 	unsigned unknown = 0, cooldown = 0;
@@ -135,11 +127,9 @@ json_t *explain_text(const char *text)
 	return json_string(clean);
 }
 
-/* ---- resources that a card lacks ---- */
-
 /*
- * The resources that other pods would have to free on a card. `parts` is the sum of memory, compute and a missing slot
- * (place for one share), each as a fraction of the card's total. Cards are compared by `parts`.
+ * What other pods would have to free on a card. `parts` is the sum of memory, compute and a missing slot (place for one share),
+ * each as a fraction of the card's total. Cards are compared by `parts`.
  */
 struct lack {
 	uint64_t memory_bytes;
@@ -152,10 +142,7 @@ static uint64_t shortage(uint64_t wanted, uint64_t left)
 	return wanted > left ? wanted - left : 0;
 }
 
-/*
- * Writes to *ret what the card lacks for the request. Returns false if the card would not serve the request even without other
- * pods.
- */
+/* Returns false if the card would not serve the request even without other pods. */
 static bool lack_of(const struct place_card *card, const struct place_request *request,
 		    enum place_reason reason, struct lack *ret)
 {
@@ -171,7 +158,7 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	case PLACE_CARD_CORDONED:
 	case PLACE_CARD_TYPE_MISMATCH:
 	case PLACE_CARD_UUID_MISMATCH:
-	case PLACE_QUOTA_NOT_FIT: return false; /* Freeing the card would not help. */
+	case PLACE_QUOTA_NOT_FIT: return false; /* freeing the card would not help */
 	case PLACE_CARD_TIME_SLICING_EXHAUSTED: lack.parts = 1.0 / card->slots_total; break;
 	case PLACE_EXCLUSIVE_CONFLICT:
 		lack.memory_bytes = card->memory_used_bytes;
@@ -198,8 +185,8 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /*
- * Returns, as JSON, the resources that other pods would have to free on the node. Looks only at the cards that lack least, as
- * many as the request wants. NULL if the node would not serve the request even without other pods.
+ * Returns what other pods would have to free on the node. Counts only the cards that lack least, as many as the request wants.
+ * Returns NULL if the node would not serve the request even without other pods.
  */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)
@@ -228,8 +215,6 @@ static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			 (int)(most.parts * 1000 + 0.5));
 }
 
-/* ---- a node that does not fit ---- */
-
 static json_t *count_reasons(const struct inventory *inventory, const struct fit_reasons *reasons)
 {
 	json_t *object = json_object();
@@ -246,7 +231,7 @@ static json_t *count_reasons(const struct inventory *inventory, const struct fit
 	return object;
 }
 
-/* Adds the largest free memory among the cards that lack memory, and the largest free compute among those that lack compute. */
+/* Adds the most free memory of a card that lacks memory, and the most free compute of a card that lacks compute. */
 static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		     const enum place_reason *reason)
 {
@@ -289,8 +274,6 @@ static void add_why_not(json_t *to, const struct model *m, const struct model_no
 		json_object_set_new(to, "lacks", lacks);
 }
 
-/* ---- each card ---- */
-
 static json_t *list_holders(const struct model_node *node, const char *card)
 {
 	json_t *list = json_array();
@@ -329,14 +312,12 @@ static json_t *list_cards(const struct model *m, const struct model_node *node,
 	return list;
 }
 
-/* ---- the verdict ---- */
-
 static json_t *verdict(const struct model_node *node, const char *word)
 {
 	return json_pack("{s:s,s:s}", "node", node->name, "verdict", word);
 }
 
-/* Says why the pod may not use a node that it fits; NULL if it may. The verb filter makes the same checks, in this order. */
+/* Returns why the pod may not use a node that it fits; NULL if it may. The verb filter makes the same checks, in this order. */
 static json_t *why_left(const struct model *m, const struct model_node *node,
 			const struct model_pod *pod)
 {
