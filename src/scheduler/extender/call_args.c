@@ -11,8 +11,6 @@
 
 #define NAMES "NodeNames"
 
-/* ---- finding the list of names ---- */
-
 static const char *skip_spaces(const char *at, const char *end)
 {
 	while (at < end && (*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
@@ -20,7 +18,7 @@ static const char *skip_spaces(const char *at, const char *end)
 	return at;
 }
 
-/* `at` is inside a string. Returns the closing quote, or NULL. */
+/* `at` is inside a string. */
 static const char *end_of_string(const char *at, const char *end)
 {
 	for (; at < end; at++)
@@ -31,7 +29,7 @@ static const char *end_of_string(const char *at, const char *end)
 	return NULL;
 }
 
-/* `at` is after a member's name. Returns the text inside the list that is the member's value; NULL if the value is no list. */
+/* `at` is after a member's name. Returns the text inside the list that is its value; NULL if it is no list. */
 static const char *list_after(const char *at, const char *end)
 {
 	at = skip_spaces(at, end);
@@ -41,10 +39,7 @@ static const char *list_after(const char *at, const char *end)
 	return at < end && *at == '[' ? at + 1 : NULL;
 }
 
-/*
- * Returns the text inside the list NodeNames, or NULL. Does not check the JSON: the JSON library parses all other text later,
- * and rejects invalid JSON whatever this function returned.
- */
+/* Returns the text inside the list NodeNames, or NULL. The JSON library later checks all other text. */
 static const char *find_names(const char *at, const char *end)
 {
 	long depth = 0;
@@ -66,7 +61,7 @@ static const char *find_names(const char *at, const char *end)
 	return NULL;
 }
 
-/* Returns the closing quote of a name; NULL if the name needs decoding, which Kubernetes names never do. */
+/* Returns NULL if the name needs decoding, which Kubernetes names never do. */
 static const char *end_of_name(const char *at, const char *end)
 {
 	while (at < end && *at >= ' ' && *at <= '~' && *at != '"' && *at != '\\')
@@ -74,7 +69,7 @@ static const char *end_of_name(const char *at, const char *end)
 	return at < end && *at == '"' ? at : NULL;
 }
 
-/* `at` is inside a list. Returns the closing bracket and the number of names; NULL if there is anything but plain names. */
+/* Returns the list's closing bracket and the number of names; NULL if there is anything but plain names. */
 static const char *end_of_names(const char *at, const char *end, size_t *ret_count)
 {
 	size_t count = 0;
@@ -95,9 +90,7 @@ static const char *end_of_names(const char *at, const char *end, size_t *ret_cou
 	return at < end && *at == ']' ? at : NULL;
 }
 
-/* ---- construction ---- */
-
-/* Makes arguments with `count` names, and `bytes` of memory for their text behind them. Takes ownership of `object`. */
+/* `bytes` is the size of the names' text, which follows the names. Takes ownership of `object`. */
 static struct call_args *make(json_t *object, size_t count, size_t bytes)
 {
 	struct call_args *args = malloc(sizeof(*args) + count * sizeof(args->name[0]) + bytes);
@@ -109,7 +102,7 @@ static struct call_args *make(json_t *object, size_t count, size_t bytes)
 	return args;
 }
 
-/* Makes arguments with the names in a list's text, which end_of_names() accepted. */
+/* from..to is a list's text that end_of_names() accepted. */
 static struct call_args *make_of_list(json_t *object, const char *from, const char *to, size_t count)
 {
 	size_t size = (size_t)(to - from);
@@ -154,9 +147,7 @@ struct call_args *call_args_of(json_t *object)
 	return args;
 }
 
-/* ---- parsing ---- */
-
-/* Parses `text` without the inside of the list of names. NULL if memory runs out or the text is rejected. */
+/* Parses `text` without the inside of the list of names. Returns NULL if memory runs out or the text is rejected. */
 static json_t *read_rest(const char *text, const char *from, const char *to, const char *end)
 {
 	size_t before = (size_t)(from - text), behind = (size_t)(end - to);
@@ -184,7 +175,7 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	if (!object)
 		object = untrusted_json_parse(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!object && json_error_code(&why) != json_error_out_of_memory) {
-		text_clean(why.text); /* The message quotes a part of the input. */
+		text_clean(why.text); /* it quotes the input */
 		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);
 	}
 	if (is_taken)
@@ -197,8 +188,6 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	*ret = args;
 	return 0;
 }
-
-/* ---- life cycle ---- */
 
 struct call_args *call_args_get(struct call_args *args)
 {
@@ -227,8 +216,6 @@ json_t *call_args_names(const struct call_args *args)
 	}
 	return list;
 }
-
-/* ---- names as JSON ---- */
 
 size_t call_name_size(const struct call_name *name)
 {

@@ -11,8 +11,6 @@
 
 #define SCORE_MOST 10
 
-/* ---- arguments ---- */
-
 int extender_call_begin(struct model *m, const json_t *args, struct extender_call *ret,
 			struct error *err)
 {
@@ -71,18 +69,13 @@ int inventory_of_object(struct model *m, const json_t *node, struct inventory *r
 	return 0;
 }
 
-/* ---- prioritize ---- */
-
 /*
- * Weight of a node's fullness in its score. Of nodes where the pod takes equally valuable room from other requests
- * (policy/placement/room.h), the fuller one wins. The weight is too small to outweigh the loss of room for one request.
+ * Weight of a node's fullness in its score. Among nodes where the pod takes equally valuable room from other requests
+ * (policy/placement/room.h), the fuller one wins. The weight never outweighs the loss of room for one request.
  */
 #define TIE 1e-12
 
-/*
- * Returns the score of a node with these cards; higher is better, except for REQUEST_NODES_SPREAD. Without a histogram, uses
- * HAMi's formula.
- */
+/* Higher is better, except for REQUEST_NODES_SPREAD. Without a histogram, uses HAMi's formula. */
 static double score_cards(struct model *m, const struct place_histogram *histogram,
 			  const struct inventory *inventory, const struct place_tally *room)
 {
@@ -94,7 +87,7 @@ static double score_of(struct model *m, const struct place_histogram *histogram,
 		       const struct call_args *args, size_t i)
 {
 	const char *name = args->name[i].text;
-	const double none = histogram ? -MODEL_ROOM_ALL : 0; /* the score of a node without cards */
+	const double none = histogram ? -MODEL_ROOM_ALL : 0; /* score of a node without cards */
 	struct inventory inventory = { 0 };
 	if (!args->whole) {
 		const struct model_node *node = name ? model_find_node(m, name) : NULL;
@@ -108,7 +101,7 @@ static double score_of(struct model *m, const struct place_histogram *histogram,
 	return score;
 }
 
-/* Returns 10 for the best score alone; other scores get 0 to 9 in proportion. */
+/* Only the best score gets 10. Other scores get 0 to 9 in proportion. */
 static int rank(double score, double best, double worst)
 {
 	if (score == best)

@@ -1,7 +1,8 @@
 /*
- * Implements the verbs of a scheduler extender (k8s.io/kube-scheduler/extender/v1), as functions of the model and the JSON
- * arguments, without I/O or clock. The caller owns each answer; NULL if memory runs out. To malformed arguments, filter answers
- * with "Error", prioritize with equal scores, and preempt with no nodes. Call from the model's thread.
+ * The verbs of a scheduler extender (k8s.io/kube-scheduler/extender/v1), as functions of the JSON arguments and the model: the
+ * nodes, pods and reservations that allot-scheduler knows. No I/O, no clock. The caller owns each answer; NULL if memory runs
+ * out. To malformed arguments, filter answers with "Error", prioritize with equal scores, preempt with no nodes. Not
+ * thread-safe.
  */
 #pragma once
 
@@ -14,20 +15,19 @@
 #include "scheduler/model/model.h"
 
 /*
- * Returns the nodes that the pod fits: names (nodeCacheCapable), or whole nodes if the call sent Node objects. An autoscaler
- * sends Node objects of nodes that do not exist yet, so these are judged by their own content. Other nodes get the reason in
- * HAMi's words, "3/8 CardInsufficientMemory, 5/8 CardNotHealth"; nodes where evictions would not help go to
+ * Returns the nodes that the pod fits: names (nodeCacheCapable), or Node objects if the call sent these. An autoscaler sends
+ * Node objects of nodes that do not exist yet, so these are judged by their own content. Other nodes get the reason in HAMi's
+ * words, "3/8 CardInsufficientMemory, 5/8 CardNotHealth". Nodes where evictions would not help go to
  * FailedAndUnresolvableNodes.
  *
- * Reserves nothing, with one exception: a call that sends node names, not Node objects, reserves room for the pod's whole gang
- * (extender_gang.h), if there is enough. Release the answer with filter_answer_put().
+ * Reserves nothing, with one exception: a call with node names reserves room for the pod's whole gang (extender_gang.h), if
+ * there is enough. Release the answer with filter_answer_put().
  */
 struct filter_answer *extender_filter(struct model *model, struct call_args *args);
 
 /*
- * Returns [{"Host","Score"}] as text, which the caller frees. Scores are 0 to 10, by HAMi's node score or, with the policy
- * "fragmentation", by the capacity that the pod would make unusable for other requests. Only the best node gets 10, so that it
- * wins even by a tiny difference.
+ * Returns [{"Host","Score"}] as text, which the caller frees. Scores are 0 to 10: HAMi's or, with the policy "fragmentation",
+ * by the capacity that the pod would make unusable for other requests. Only the best node gets 10, so that it wins.
  */
 char *extender_prioritize(struct model *model, const struct call_args *args);
 

@@ -1,4 +1,4 @@
-/* Decides, for the verb bind, which cards the pod gets. */
+/* For the verb bind: decides which GPUs (cards) the pod gets. */
 #include <errno.h>
 #include <string.h>
 
@@ -160,7 +160,7 @@ int extender_decide(struct model *m, const json_t *args, uint64_t now_ns, struct
 	r = decide(m, &a, ret, err);
 	if (r < 0) {
 		error_add(err, r, "pod %.63s/%.128s", a.pod_namespace, a.pod);
-		text_clean(err->text); /* the text contains names from the caller */
+		text_clean(err->text); /* it contains names from the caller */
 	}
 	return r;
 }

@@ -1,4 +1,4 @@
-/* Implements the verb filter: finds which nodes a pod fits, and why it does not fit the others. */
+/* The verb filter: which nodes a pod fits, and why it does not fit the others. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,13 +8,10 @@
 #include "scheduler/model/model_gang.h"
 
 #define REASON_MAX 320
-/* Many nodes have the same reasons, so an answer caches this many texts. */
+/* number of cached texts; many nodes have the same reasons */
 #define TEXTS_KEPT 64
 
-/* HAMi's words for a node whose cards are unknown. */
 #define UNREGISTERED "node unregistered"
-
-/* ---- reasons ---- */
 
 struct kept_text {
 	/* of: number of cards with each reason; lacks: the container wants more cards than the node has */
@@ -27,9 +24,9 @@ struct filtering {
 	struct model *model;
 	const struct extender_call *call;
 	struct filter_answer *answer;
-	struct gang_answer gang; /* the gang's answer, if the pod is in a gang */
+	struct gang_answer gang; /* if the pod is in a gang */
 	json_t *others;          /* names in the call that the model does not know */
-	bool failed;             /* memory ran out for the answer */
+	bool failed;             /* memory ran out */
 	struct kept_text kept[TEXTS_KEPT];
 };
 
@@ -46,7 +43,7 @@ static struct kept_text count_reasons(const struct inventory *inventory,
 				      const struct fit_reasons *reasons)
 {
 	struct kept_text key;
-	/* The key is compared with memcmp(), so clear the padding too. */
+	/* memcmp() compares the key, so clear the padding too. */
 	memset(&key, 0, sizeof(key));
 	key.cards = (unsigned char)inventory->count;
 	key.lacks = reasons->part->place.count > inventory->count;
@@ -75,8 +72,6 @@ static struct filter_verdict reject_with_reasons(struct filtering *f,
 	}
 	return (struct filter_verdict){ .list = list, .reason = kept->reason };
 }
-
-/* ---- the verdict on each node ---- */
 
 static struct filter_verdict judge(struct filtering *f, const struct inventory *inventory)
 {
@@ -129,10 +124,7 @@ static struct filter_verdict judge_for_gang(struct filtering *f, const struct mo
 	const struct gang_answer *gang = &f->gang;
 	if (gang->result == GANG_FILTER_NODE && !strcmp(name, gang->node))
 		return fits;
-	/*
-	 * If the pod does not fit the node, keep the node's own verdict, which may permit evictions there. The gang's verdict
-	 * never permits them.
-	 */
+	/* A node that the pod does not fit keeps its own verdict, which may permit evictions. The gang's verdict never does. */
 	if (gang->result == GANG_FILTER_NO_ROOM) {
 		struct filter_verdict verdict = judge_known(f, node);
 		if (verdict.list != FILTER_FITS)
@@ -141,7 +133,7 @@ static struct filter_verdict judge_for_gang(struct filtering *f, const struct mo
 	return reject(f, FILTER_UNRESOLVABLE, gang->text);
 }
 
-/* Whether the node has no verdict yet: a name that comes twice must be answered once. */
+/* A name that comes twice must be answered once. */
 static bool is_new(struct filtering *f, struct model_node *node, const char *name)
 {
 	if (node) {
@@ -155,7 +147,7 @@ static bool is_new(struct filtering *f, struct model_node *node, const char *nam
 	return true;
 }
 
-/* Judges candidate i. `node`: NULL if the call sent whole nodes, or the name is unknown. */
+/* `node` is NULL if the call sent whole nodes, or if the name of candidate i is unknown. */
 static struct filter_verdict judge_any(struct filtering *f, size_t i, struct model_node *node)
 {
 	const struct call_args *args = f->answer->args;
@@ -171,7 +163,6 @@ static struct filter_verdict judge_any(struct filtering *f, size_t i, struct mod
 	return args->whole ? judge_whole(f, json_array_get(args->whole, i)) : judge_known(f, node);
 }
 
-/* Finds the model's nodes for the next names, from index `from` on. */
 static void find_nodes(const struct filtering *f, size_t from,
 		       struct model_node *ret[STRING_MAP_SOME])
 {
@@ -207,14 +198,9 @@ static void judge_all(struct filtering *f)
 	}
 }
 
-/* ---- evictions that would make room ---- */
+#define DISPLACE_NODES_MOST 64 /* most nodes that nominate_node() examines */
 
-#define DISPLACE_NODES_MOST 64 /* limit of nodes that nominate_node() examines per call */
-
-/*
- * Whether pods of lower priority may be evicted for this pod. Always false for a gang's pod: the whole gang needs room, so the
- * verb preempt decides.
- */
+/* Whether to evict pods of lower priority. Not for a gang's pod: the whole gang needs room, so the verb preempt decides. */
 static bool may_preempt(const struct filtering *f)
 {
 	const json_t *spec = json_object_get(f->call->pod->object, "spec");
@@ -224,9 +210,8 @@ static bool may_preempt(const struct filtering *f)
 }
 
 /*
- * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED. Of the nodes where evictions
- * make room, nominates for the pod the node whose most important victim has the lowest priority. Does nothing for an
- * opportunistic pod.
+ * Call when no node fits. Examines nodes with verdict FILTER_FAILED. Of those where evictions make room, nominates for the pod
+ * the node whose most important victim has the lowest priority. Does nothing for an opportunistic pod.
  */
 static void nominate_node(struct filtering *f)
 {
@@ -252,8 +237,6 @@ static void nominate_node(struct filtering *f)
 	if (best && extender_gang_may_preempt(f->model, f->call, INT32_MIN))
 		model_nominate(f->model, uid, may, best);
 }
-
-/* ---- the answer ---- */
 
 static int filter_gang(struct filtering *f)
 {
@@ -293,9 +276,8 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	};
 	f.failed = !f.answer || !f.others;
 	/*
-	 * A call that names nodes is about a real pod; an autoscaler's simulation sends whole Node objects instead. The model
-	 * adds a real pod here, because the watch may not have reported it yet. Errors are ignored here:
-	 * extender_call_begin() finds and reports them.
+	 * A call that names nodes is about a real pod; an autoscaler's simulation sends whole Node objects instead. The watch
+	 * may not have reported a real pod yet, so the model adds it here. Ignore errors: extender_call_begin() reports them.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
 		model_update_pod_from_filter(m, json_object_get(args->object, "Pod"), NULL);

@@ -7,8 +7,6 @@
 #include "scheduler/model/gang_room.h"
 #include "scheduler/model/model_gang.h"
 
-/* ---- answers and their texts ---- */
-
 static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
 		       const struct gang *gang, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -25,7 +23,7 @@ static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
 	va_end(args);
 }
 
-/* If more room would not help the gang (wrong annotations, or too few of its pods exist), writes why and returns true. */
+/* If more room would not help the gang (wrong annotations, or too few pods), writes why and returns true. */
 static bool answer_if_invalid(const struct gang_rank *member, const struct gang_counts *counts,
 			      struct gang_answer *ret)
 {
@@ -67,9 +65,7 @@ static void answer_node(const struct gang_rank *member, struct gang_answer *ret)
 		   ret->node);
 }
 
-/* ---- filter ---- */
-
-/* Whether the call names the node of the pod's reservation, and the pod still fits there. */
+/* Whether the call names the pod's reserved node, and the pod still fits there. */
 static bool still_fits(struct model *m, const struct gang_rank *member, const json_t *names)
 {
 	const struct model_node *node = member->pod->reserved.node;
@@ -83,7 +79,7 @@ static bool still_fits(struct model *m, const struct gang_rank *member, const js
 	return false;
 }
 
-/* Searches once for room for all of the gang's pods that have no room or whose reservation may be taken back. */
+/* Searches once for room for all pods of the gang that have no room, or whose reservation may be taken back. */
 static void place_together(struct model *m, struct gang_rank *member,
 			   const struct gang_counts *counts, struct gang_answer *ret)
 {
@@ -107,7 +103,7 @@ static void place_together(struct model *m, struct gang_rank *member,
 	model_gang_all_reserved(m, gang, member);
 	if (gang_state_of(member) == GANG_RESERVED)
 		answer_node(member, ret);
-	/* Other pods of the gang got the reservations: this pod exceeds the gang's size and is placed alone. */
+	/* Other pods of the gang got the reservations. This pod exceeds the gang's size and is placed alone. */
 	else
 		ret->result = GANG_FILTER_ALONE;
 }
@@ -128,7 +124,7 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 			answer_node(member, ret);
 			return;
 		}
-		/* The pod no longer fits the reserved node, or the call does not name that node. No other node fits. */
+		/* The pod no longer fits the reserved node, or the call does not name it, and no other node fits. */
 		model_drop_reserved(m, member->pod);
 		counts = gang_counts_of(member->gang);
 		verdict = gang_judge(&counts);
@@ -154,16 +150,11 @@ void extender_gang_filter(struct model *m, const struct extender_call *call, jso
 	if (gang_judge(&counts) == GANG_NONE || gang_state_of(member) == GANG_NEEDS_NO_CARDS ||
 	    !member->pod->request)
 		return;
-	/*
-	 * answer() expects the pod to be charged, and suspends charges itself. So the suspension by extender_call_begin() is
-	 * undone during answer().
-	 */
+	/* answer() expects the pod to be charged, so undo meanwhile that extender_call_begin() has removed the charge. */
 	model_restore_charge(member->pod);
 	answer(m, member, names, ret);
 	model_suspend_charge(member->pod);
 }
-
-/* ---- bind ---- */
 
 int extender_gang_check(struct model *m, const struct model_pod *pod, const char *node,
 			struct error *err)
@@ -187,8 +178,6 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 				 gang_name(member->gang), pod->reserved.node->name);
 	return 0;
 }
-
-/* ---- explanations ---- */
 
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 {
@@ -217,8 +206,6 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 			counts.size);
 	return true;
 }
-
-/* ---- preempt ---- */
 
 bool extender_gang_may_preempt(struct model *m, const struct extender_call *call, int32_t priority)
 {

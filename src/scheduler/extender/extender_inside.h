@@ -1,14 +1,11 @@
-/* Declares what the extender's verbs share. Internal to extender*.c. */
+/* What the extender's verbs share. Internal to extender*.c. */
 #pragma once
 
 #include "kube/hami/pod.h"
 #include "scheduler/extender/call_args.h"
 #include "scheduler/model/model_inside.h"
 
-/*
- * The pod of a call. The charge of an earlier attempt to place the pod is removed during the call, because new shares would
- * replace it.
- */
+/* The pod of a call. GPUs that an earlier attempt has reserved for the pod count as free: new shares would replace them. */
 struct extender_call {
 	struct kube_pod *pod;
 	struct request request;
@@ -16,18 +13,12 @@ struct extender_call {
 	struct model_pod *suspended; /* the pod whose charge was removed; NULL if none */
 };
 
-/*
- * Begins a call. Returns 0, -ENOMEM, -EINVAL if `args` has no pod, or -EAGAIN if the cluster's nodes and pods are still
- * being read. A malformed request is no error here: see `request_error`.
- */
+/* -EINVAL: `args` has no pod; -EAGAIN: the cluster is still being read. For a malformed request, see request_error. */
 int extender_call_begin(struct model *model, const json_t *args, struct extender_call *ret,
 			struct error *err);
 void extender_call_end(struct extender_call *call);
 int32_t extender_call_priority(const struct extender_call *call);
 
-/*
- * Reads the cards of a call's whole Node object, and charges the pods that the model has on the node of this name. Returns
- * errors like inventory_read(). Free *ret with inventory_free().
- */
+/* Reads a Node object's cards, and charges the model's pods on this node. Errors as of inventory_read(). Free *ret. */
 int inventory_of_object(struct model *model, const json_t *node, struct inventory *ret,
 			struct error *err);

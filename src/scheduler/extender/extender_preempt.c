@@ -1,8 +1,8 @@
 /*
- * Implements the verb preempt. kube-scheduler names nodes and, for each, victims: pods whose end would make room. The answer
- * keeps these victims: kube-scheduler named as few as it could, perhaps for resources such as host memory that only it checks.
- * If the victims free too little of the cards, the answer adds as few further pods as needed: opportunistic pods first, then
- * those of lower priority, the lowest first. If the namespace's quota is used up, only pods of that namespace help.
+ * The verb preempt. kube-scheduler names nodes and, for each, victims: pods whose end would make room. The answer keeps these
+ * victims, which may be needed for resources such as host memory that only kube-scheduler checks. If they free too little of
+ * the GPUs (cards), the answer adds as few further pods as needed: opportunistic pods first, then those of lower priority, the
+ * lowest first. If the namespace's quota is used up, only pods of that namespace help.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +12,7 @@
 #include "scheduler/extender/extender_gang.h"
 #include "scheduler/model/model_gang.h"
 
-/* ---- arguments ---- */
-
-/* Returns the uid of a victim, which kube-scheduler sends as a uid or as a whole Pod object. */
+/* kube-scheduler sends a victim as a uid or as a whole Pod object. */
 static const char *uid_of(const json_t *victim)
 {
 	const char *uid = json_string_value(json_object_get(victim, "UID"));
@@ -24,11 +22,11 @@ static const char *uid_of(const json_t *victim)
 
 struct victims {
 	const struct model_node *node;
-	struct inventory inventory;               /* of the node, without the ending pods */
-	const struct model_namespace *name_space; /* namespace of the waiting pod; NULL if it has no quota */
-	struct quota_amounts used; /* what the namespace uses without the ending pods */
-	struct model_pod **more;   /* further pods on the node that may end; owned */
-	bool *is_spared;           /* for each of `more`: this pod need not end; owned */
+	struct inventory inventory;               /* without the ending pods */
+	const struct model_namespace *name_space; /* of the waiting pod; NULL if it has no quota */
+	struct quota_amounts used;                /* of the namespace, without the ending pods */
+	struct model_pod **more;                  /* other pods on the node that may end; owned */
+	bool *is_spared;                          /* for each of `more`: it need not end; owned */
 	size_t more_count;
 	json_t *list; /* victims in the answer */
 };
@@ -53,7 +51,7 @@ static bool is_named(const json_t *victims, const char *uid)
 	return false;
 }
 
-/* ---- trying out, in v->inventory and v->used, that a pod ends or is spared ---- */
+/* end() and spare() try out in v->inventory and v->used what happens if a pod ends or is spared. */
 
 static void end(struct victims *v, const struct model_pod *pod)
 {
@@ -73,19 +71,14 @@ static void spare(struct victims *v, const struct model_pod *pod)
 	quota_add(&v->used, &has);
 }
 
-/* ---- further victims ---- */
-
-/* Whether `a` is evicted before `b`: opportunistic pods first, whatever their priority; then lower priorities. */
+/* Opportunistic pods are evicted first, whatever their priority; then lower priorities. */
 static bool is_before(const struct model_pod *a, const struct model_pod *b)
 {
 	bool a_fills = model_is_opportunistic(a), b_fills = model_is_opportunistic(b);
 	return a_fills != b_fills ? a_fills : a->priority < b->priority;
 }
 
-/*
- * Sorts in the order of eviction (is_before()). Of equal pods, the pod that was charged to the node last comes first, as in the
- * node's list.
- */
+/* Sorts in the order of eviction. Of equal pods, the last that was charged to the node comes first, as in its list. */
 static void sort_by_priority(struct model_pod **pod, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -129,8 +122,8 @@ static bool fits(struct model *m, const struct extender_call *call, const struct
 }
 
 /*
- * Discharges further pods from v->inventory until the waiting pod fits. Then spares, from the last to the first, each further
- * pod that need not end. False if the waiting pod would not fit even if all further pods ended.
+ * Discharges further pods from v->inventory until the waiting pod fits. Then spares, from the last to the first, each of them
+ * that need not end. Returns false if the waiting pod would not fit even without all of them.
  */
 static bool add_victims(struct model *m, const struct extender_call *call, struct victims *v)
 {
@@ -184,8 +177,6 @@ static bool try_node(struct model *m, const struct extender_call *call, const js
 		is_whole &= v->is_spared[k] || add_to_answer(v->list, v->more[k]->text);
 	return is_whole;
 }
-
-/* ---- the answer ---- */
 
 static void answer_for(struct model *m, const struct extender_call *call, const char *name,
 		       const json_t *victims, json_t *answer)

@@ -8,11 +8,9 @@
 #include "base/text.h"
 #include "scheduler/util/json_quote.h"
 
-/* filter_answer_add_reason() looks for an equal text among this many of the newest texts, because nodes often share a few. */
+/* Nodes often share a few reasons, so look for an equal text among this many of the newest ones. */
 #define LOOKED_BACK 4
 #define ROOM_FIRST 16
-
-/* ---- life cycle ---- */
 
 struct filter_answer *filter_answer_new(struct call_args *args)
 {
@@ -40,8 +38,6 @@ void filter_answer_put(struct filter_answer *answer)
 	free(answer->reason);
 	free(answer);
 }
-
-/* ---- reasons ---- */
 
 const char *filter_answer_reason(const struct filter_answer *answer, uint32_t reason)
 {
@@ -88,9 +84,7 @@ int filter_answer_add_reason(struct filter_answer *a, const char *text, uint32_t
 	return 0;
 }
 
-/* ---- JSON output ---- */
-
-/* The reasons as JSON strings, quoted once. */
+/* the reasons as JSON strings */
 struct quoted {
 	char *text;
 	size_t *at; /* offset of each reason, and the end of the last reason */
@@ -126,7 +120,7 @@ static char *put(char *to, const char *text)
 	return stpcpy(to, text);
 }
 
-/* Returns, as JSON, the Node objects that fit, as the caller sent them. NULL if memory runs out. */
+/* Returns the Node objects that fit, as the caller sent them. NULL if memory runs out. */
 static char *dump_whole(const struct filter_answer *a)
 {
 	json_t *fit = json_array(), *list = json_object();
@@ -141,7 +135,7 @@ static char *dump_whole(const struct filter_answer *a)
 	return text;
 }
 
-/* Returns the size of the answer's text, or slightly more. Each name is in at most one list. */
+/* Returns the size of the answer's text, or slightly more: each name is in at most one list. */
 static size_t size_of(const struct filter_answer *a, const struct quoted *reasons, const char *whole)
 {
 	size_t size = sizeof("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"

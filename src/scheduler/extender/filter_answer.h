@@ -27,7 +27,7 @@ struct filter_answer {
 	struct call_args *args;     /* a reference */
 	char error[ERROR_TEXT_MAX]; /* why there are no verdicts; "" if there are */
 	size_t fits;
-	/* The texts of all reasons, one after the other, and where each text begins; owned. */
+	/* all reasons' texts, one after the other, and where each text begins; owned */
 	char *text;
 	size_t text_used, text_size;
 	size_t *reason;
@@ -35,17 +35,15 @@ struct filter_answer {
 	struct filter_verdict verdict[]; /* args->count entries */
 };
 
-/* Makes an answer with all verdicts FILTER_OMITTED, and takes a reference to `args`. NULL if memory runs out. */
+/* All verdicts are FILTER_OMITTED at first. Takes a reference to `args`. Returns NULL if memory runs out. */
 struct filter_answer *filter_answer_new(struct call_args *args);
 struct filter_answer *filter_answer_get(struct filter_answer *answer);
 void filter_answer_put(struct filter_answer *answer); /* `answer` may be NULL */
 
-/*
- * Adds a reason, or finds an equal text among the newest ones; writes the reason's index to *ret_reason. Returns 0 or -ENOMEM.
- */
+/* Adds a reason, or finds an equal text among the newest ones. *ret_reason is its index. Returns 0 or -ENOMEM. */
 int filter_answer_add_reason(struct filter_answer *answer, const char *text, uint32_t *ret_reason);
-/* Returns a reason's text, valid until the next filter_answer_add_reason(). */
+/* The text is valid until the next filter_answer_add_reason(). */
 const char *filter_answer_reason(const struct filter_answer *answer, uint32_t reason);
 
-/* Returns the answer as JSON, an ExtenderFilterResult; the caller frees the text. Returns NULL if memory runs out. */
+/* Returns an ExtenderFilterResult as JSON, which the caller frees; NULL if memory runs out. */
 char *filter_answer_text(const struct filter_answer *answer);

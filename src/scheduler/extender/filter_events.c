@@ -9,12 +9,10 @@
 	24 /* limit of reasons, enough for HAMi's and some of allot's; others get no event */
 #define COUNT_DIGITS "0123456789"
 
-/* ---- reasons and their nodes ---- */
-
 struct kind {
 	char reason[FILTER_REASON_MAX];
 	size_t nodes;
-	/* first nodes with this reason, in alphabetical order, so that equal results give equal texts */
+	/* first nodes in alphabetical order, so that equal results give equal texts */
 	const char *first[FILTER_NAMES_MOST];
 	unsigned names;
 };
@@ -61,7 +59,7 @@ static const char *skip_count(const char *part)
 	return cards && all && *reason == ' ' ? reason + 1 : NULL;
 }
 
-/* Counts a node's reasons. A text with counts may have several reasons; any other text is one reason. */
+/* A text with counts may have several reasons; any other text is one reason. */
 static void add_text(struct kinds *kinds, const char *node, const char *text)
 {
 	kinds->nodes++;
@@ -86,8 +84,6 @@ static void add_all(struct kinds *kinds, const struct filter_answer *answer)
 				 filter_answer_reason(answer, verdict->reason));
 	}
 }
-
-/* ---- texts of the events ---- */
 
 static int compare_kinds(const void *a, const void *b)
 {

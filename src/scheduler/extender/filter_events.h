@@ -1,5 +1,5 @@
 /*
- * Makes the texts of a pod's events about a filter call, in HAMi's words (its pkg/scheduler/score.go and scheduler.go):
+ * The texts of a pod's events about a filter call, in HAMi's words (its pkg/scheduler/score.go and scheduler.go):
  *
  *     FilteringFailed   3 nodes CardInsufficientMemory(a,b,c)
  *     FilteringFailed   no available node, 3 nodes do not meet
@@ -26,10 +26,10 @@ struct filter_event {
 	char text[FILTER_TEXT_MAX];
 };
 
-/* Writes the events of a call in which no node fits: one for each frequent reason, then a summary. Returns their number. */
+/* For a call in which no node fits: writes an event for each frequent reason, then a summary. Returns their number. */
 unsigned filter_failure_events(const struct filter_answer *answer,
 			       struct filter_event ret[FILTER_EVENTS_MAX]);
 
-/* Writes the text for a success. `fit` nodes fit and `unfit` do not; `node` was chosen and has this `score`. */
+/* `fit` nodes fit and `unfit` do not; `node` was chosen and has this `score`. */
 void filter_success_text(const char *node, double score, size_t fit, size_t unfit, char *text,
 			 size_t size);
