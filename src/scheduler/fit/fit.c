@@ -8,11 +8,9 @@
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
 #define SHARE_KIND "NVIDIA"
-/* A link's score (place_link_score) is 100 for each NVLink, plus 10 for each level. */
+/* A link's score (place_link_score()) is 100 for each NVLink, plus 10 for each level. */
 #define SCORE_OF_NVLINK 100
 #define SCORE_OF_LEVEL 10
-
-/* ---- whether one part (the request of one container) fits, without regard to other parts ---- */
 
 static bool quota_depends_on_card(const struct fit *fit)
 {
@@ -32,10 +30,7 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 	return most;
 }
 
-/*
- * Whether enough cards serve the part. If not, reason[i] says why card i does not serve it. For a card that serves it,
- * reason[i] says that too few cards do.
- */
+/* Whether enough cards serve the part. If not, reason[i] says why card i does not, or that too few cards do. */
 static bool check_part(struct fit *fit, const struct inventory *inventory,
 		       const struct place_card *card, const struct request_part *part,
 		       enum place_reason *reason)
@@ -57,8 +52,6 @@ static bool check_part(struct fit *fit, const struct inventory *inventory,
 	return false;
 }
 
-/* ---- cards for a part of the request ---- */
-
 static struct place_link link_of(const struct inventory *inventory, unsigned i, unsigned k)
 {
 	unsigned score = inventory->score ? inventory->score[i * inventory->count + k] : 0;
@@ -73,10 +66,7 @@ static struct place_link link_of(const struct inventory *inventory, unsigned i, 
 	};
 }
 
-/*
- * Fills fit->node with the cards of `among` (bit i: card i) that may serve the part; at[k] is the index in the inventory of the
- * k-th card in fit->node.
- */
+/* Fills fit->node with the cards of `among` (bit i: card i) that may serve the part. at[k] is the k-th one's index. */
 static void collect_cards(struct fit *fit, const struct inventory *inventory,
 			  const struct request_part *part, const struct place_card *card,
 			  uint64_t among, unsigned at[PLACE_MAX_CARDS])
@@ -102,7 +92,7 @@ static void charge_card(struct place_card *card, const struct place_need *need)
 	card->cores_used_mpct += need->cores_mpct;
 }
 
-/* Picks cards of `among` (bit i: card i) for a part, and charges the part to them in `card`. False if it does not fit. */
+/* Picks cards of `among` (bit i: card i) for a part, and charges the part to them in `card`; false if it does not fit. */
 typedef bool pick_fn(struct fit *fit, const struct inventory *inventory, unsigned part,
 		     struct place_card *card, uint64_t among);
 
@@ -129,7 +119,7 @@ static bool place_part(struct fit *fit, const struct inventory *inventory, unsig
 	return true;
 }
 
-/* Returns the position of card i among the `n` cards in `found`, sorted by the memory that the request would take of each. */
+/* Returns card i's position among the `n` cards in `found`, sorted by the memory that the request would take of each. */
 static unsigned rank_by_need(const struct place_card *card, const unsigned *found, unsigned n,
 			     unsigned i, const struct place_request *r)
 {
@@ -140,9 +130,8 @@ static unsigned rank_by_need(const struct place_card *card, const unsigned *foun
 }
 
 /*
- * Picks the first cards that serve the part or, if the quota depends on the cards, those that use the least quota. Faster than
- * place_part(), and a fallback where the policy's best cards would leave none for the next part. Returns false for a part with
- * NUMA binding.
+ * Picks the first cards that serve the part or, if the quota depends on the cards, those that use least of it. Faster than
+ * place_part(), and a fallback where the policy's best cards leave none for the next part. False for NUMA binding.
  */
 static bool pick_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		      struct place_card *card, uint64_t among)
@@ -170,8 +159,6 @@ static bool pick_part(struct fit *fit, const struct inventory *inventory, unsign
 			add_pick(fit, part, card, i, place_need(&card[i], r));
 	return true;
 }
-
-/* ---- the quota ---- */
 
 enum inventory_stage fit_stage(const struct request_part *part)
 {
@@ -214,9 +201,7 @@ static void drop_picks(struct fit *fit, unsigned from)
 	}
 }
 
-/*
- * Picks cards by `pick`. If they exceed the quota, picks by pick_part(), which takes the cards that use the least of the quota.
- */
+/* Picks cards by `pick`. If they exceed the quota, uses pick_part(), whose cards use the least of it. */
 static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, unsigned part,
 			  pick_fn *pick, uint64_t among)
 {
@@ -233,9 +218,7 @@ static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, un
 	}
 }
 
-/* ---- all parts of the request (one part per container) ---- */
-
-/* Sets fit->card to the cards as `init` finds them: with the sidecars that started before it. */
+/* Sets fit->card to the cards as `init` finds them: charged with the sidecars that started before it. */
 static void set_init_cards(struct fit *fit, const struct inventory *inventory,
 			   const struct request_part *init)
 {
@@ -283,14 +266,12 @@ static int place_all(struct fit *fit, const struct inventory *inventory, pick_fn
 	return 0;
 }
 
-/* ---- two containers that run together ---- */
-
 static unsigned count_bits(uint64_t bits)
 {
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-/* Whether the cards can be computed (check_pair(), pick_scarce()) instead of found by trial. */
+/* Whether check_pair() and pick_scarce() can compute the cards, instead of trying choices. */
 static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
@@ -298,7 +279,6 @@ static bool is_pair(const struct fit *fit)
 	       !request->part[0].place.numa_bind && !quota_depends_on_card(fit);
 }
 
-/* Whether card i can serve both parts at once. */
 static bool serves_both(struct fit *fit, const struct inventory *inventory, unsigned i)
 {
 	const struct request_part *part = fit->request->part;
@@ -311,8 +291,8 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 /*
  * Whether two containers that run together fit; needs fit->serves. There are three sorts of cards: those that serve only one
  * part; those that serve both at once (fit->both); and those that serve either part, but not both at once. Each part takes
- * cards of the first two sorts first. The cards that the parts still lack must come from the third sort, each for one part. If
- * these suffice, pick_scarce() finds a solution.
+ * cards of the first two sorts first. What the parts still lack must come from the third sort, each card for one part. If that
+ * suffices, pick_scarce() finds a solution.
  */
 static bool check_pair(struct fit *fit, const struct inventory *inventory)
 {
@@ -331,10 +311,7 @@ static bool check_pair(struct fit *fit, const struct inventory *inventory)
 	return lacking <= count_bits(shared & ~fit->both);
 }
 
-/*
- * First picks cards that the other part cannot use, then cards that serve both parts at once, then cards that serve either part
- * but not both.
- */
+/* Picks first the cards that the other part cannot use, then those that serve both at once, then those that serve either. */
 static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsigned part,
 			struct place_card *card, uint64_t among)
 {
@@ -352,8 +329,6 @@ static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsi
 		}
 	return n == r->count;
 }
-
-/* ---- public functions ---- */
 
 void fit_begin(struct fit *fit, const struct request *request)
 {
@@ -381,8 +356,8 @@ void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 }
 
 /*
- * Returns true if the cards that serve every part suffice for all parts together: then any choice works. Returns false
- * otherwise, and for NUMA binding. fit->serves is complete only if the result is false.
+ * Returns true if the cards that serve every part suffice for all parts together: then any choice works. Always false for NUMA
+ * binding. fit->serves is complete only if the result is false.
  */
 static bool find_serving_cards(struct fit *fit, const struct inventory *inventory)
 {
@@ -409,10 +384,7 @@ static bool find_serving_cards(struct fit *fit, const struct inventory *inventor
 	return false;
 }
 
-/*
- * Whether all parts fit together. pick_part() takes the cards that use the least of the quota. If even these exceed it,
- * place_part() is tried only if there are init containers, which use less of the quota when they share cards.
- */
+/* If even pick_part() exceeds the quota, only init containers can help: they use less of it when they share cards. */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	if (place_all(fit, inventory, pick_part, ret) == 0)
@@ -421,7 +393,6 @@ static bool fit_together(struct fit *fit, const struct inventory *inventory, str
 	       place_all(fit, inventory, place_part, ret) == 0;
 }
 
-/* Checks each part alone, then all together. */
 static bool check_parts(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
@@ -439,7 +410,7 @@ static bool check_parts(struct fit *fit, const struct inventory *inventory, stru
 		return fit_together(fit, inventory, ret);
 	if (check_pair(fit, inventory))
 		return true;
-	/* The parts do not fit together: this call only fills in the reasons. */
+	/* The parts do not fit together. This call only fills in the reasons. */
 	place_all(fit, inventory, pick_part, ret);
 	return false;
 }
@@ -488,10 +459,7 @@ static int make_shares(const struct fit *fit, const struct inventory *inventory,
 			strcpy(s->card, inventory->card[pick->card].uuid);
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
-			/*
-			 * Compute judged by measured use is borrowed. If the card's use was unknown, the compute was judged by
-			 * guarantees, so it is guaranteed.
-			 */
+			/* Compute judged by measured use is borrowed. Without measured use, compute is guaranteed. */
 			if (request->is_opportunistic &&
 			    use_of(inventory->seen, pick->card, fit->now_ns)) {
 				s->borrowed_pct = s->cores_pct;

@@ -1,10 +1,9 @@
-/* Decides which GPUs of a node a request may use, and how full these GPUs are for the request. */
 #include "scheduler/fit/fit.h"
 
 #include <string.h>
 
 #define MPCT 1000
-/* cap on the used compute of a GPU, so that it fits in 32 bits when counted in thousandths of a percent */
+/* cap on a GPU's used compute, so that it fits in 32 bits in thousandths of a percent */
 #define CORES_MOST_PCT 100000u
 /* The mode of a GPU on which HAMi's device plugin makes MIG instances on demand. allot-scheduler assigns no such GPU. */
 #define MODE_DYNAMIC "mig"
@@ -37,7 +36,7 @@ const struct inventory *fit_visible_cards(struct fit *fit, const struct inventor
 	return ret;
 }
 
-/* Returns is_wanted(request, string), from `memo` if possible. Equal strings are interned, so they have the same address. */
+/* Returns is_wanted(request, string), from `memo` if possible. Interned strings are equal if their addresses are. */
 static bool recall(struct fit_memo *memo, const struct request *request, const char *string,
 		   bool (*is_wanted)(const struct request *request, const char *string))
 {
@@ -75,19 +74,13 @@ static bool is_wanted_kind(struct fit *fit, const struct inventory *inventory, u
 	return fit->is_wanted;
 }
 
-/*
- * Whether the node's kubelet serves all resource names of the request. Without a device plugin for a name, the kubelet would
- * start the container without a card, or fail the pod.
- */
+/* Without a device plugin for a resource name, the kubelet would start the container without a card, or fail the pod. */
 static bool has_resources(const struct fit *fit, const struct inventory *inventory)
 {
 	return !(fit->request->names & ~inventory->served_names);
 }
 
-/*
- * Makes the checks of place_check_card(), and further ones that need more than the card and the part. Returns the first reason
- * in this order: not served, use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
- */
+/* The first reason: not served, use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute. */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)

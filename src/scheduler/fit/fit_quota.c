@@ -16,7 +16,7 @@ static bool is_fixed(const struct request_part *part)
 	return part->place.memory == PLACE_MEMORY_BYTES && !place_needs_whole_card(&part->place);
 }
 
-/* Returns a lower bound of the amounts that one share of the part uses; the exact amounts if is_fixed(). */
+/* Returns a lower bound of what one share of the part uses; the exact amounts if is_fixed(). */
 static struct quota_amounts least_of(const struct request_part *part)
 {
 	const struct place_request *r = &part->place;
@@ -68,10 +68,7 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	quota->is_beyond = !quota_allows(limits, &least);
 	if (!quota_allows(&quota->left, &least))
 		quota->state = FIT_QUOTA_EXCEEDED;
-	/*
-	 * The pod is within the quota on any cards only if all its amounts are fixed and even their sum `all` is within the
-	 * quota. `all` is an upper bound, because init containers may share cards.
-	 */
+	/* The cards do not matter if all amounts are fixed and even `all`, an upper bound, is within the quota. */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
 		quota->state = FIT_QUOTA_DEPENDS_ON_CARD;
 }

@@ -1,7 +1,6 @@
 /*
- * Decides whether a pod's shares would exceed the remaining quota of its namespace. Often the request alone decides. The cards
- * matter in three cases: memory in percent, whole cards, and init containers, which may share cards with other containers. No
- * I/O. Internal to fit*.c.
+ * Decides whether a pod's shares exceed what is left of its namespace's quota. The GPUs (cards) matter in three cases: memory
+ * in percent, whole cards, and init containers, which may share cards with other containers. No I/O. Internal to fit*.c.
  */
 #pragma once
 
@@ -16,26 +15,22 @@ enum fit_quota_state {
 
 struct fit_quota {
 	enum fit_quota_state state;
-	bool is_beyond;   /* exceeds the whole quota: would not fit even if all other pods ended */
-	bool has_init;    /* has init containers, which may share cards with other containers */
+	bool is_beyond;   /* would not fit even if all other pods ended */
+	bool has_init;    /* has init containers */
 	bool is_exceeded; /* cards were found, but together they exceed the quota */
 	struct quota_limits left;
-	struct quota_amounts lasting; /* lower bound of what all containers that run together use */
-	/*
-	 * For one share of the part set by fit_quota_set_part(): a lower bound of what the pod's other shares use at the same
-	 * time.
-	 */
+	struct quota_amounts lasting; /* lower bound of what containers that run together use */
+	/* for a share of the part of fit_quota_set_part(): lower bound of what the pod's other shares use meanwhile */
 	struct quota_amounts beside;
 };
 
 void fit_quota_clear(struct fit_quota *quota);
-/* Sets the quota for a request. `used`: what the namespace's other pods use of it. */
+/* `used` is what the namespace's other pods use of the quota. */
 void fit_quota_set(struct fit_quota *quota, const struct request *request,
 		   const struct quota_limits *limits, const struct quota_amounts *used);
 /* Sets the part (one container's request) for which fit_quota_refuses() checks cards from now on. */
 void fit_quota_set_part(struct fit_quota *quota, const struct request_part *part);
 
-/* Returns the amounts by which a share uses up a quota. */
 struct quota_amounts fit_quota_of(const struct place_need *need);
 
 /* Whether the quota excludes this card, whatever the pod's other cards are. */

@@ -1,4 +1,3 @@
-/* Interprets the reasons that fit_check() returns, and writes them as text. */
 #include "scheduler/fit/fit.h"
 
 bool fit_is_resolvable(const struct inventory *inventory, const struct fit_reasons *reasons)
