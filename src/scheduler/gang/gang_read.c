@@ -9,10 +9,10 @@
 #define OWN_NAME KUBE_LIVE_DOMAIN "/" KUBE_GANG
 #define OWN_SIZE KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE
 
-/* The first row whose `name` is an annotation or a label of the pod names the pod's gang. */
+/* The first row whose `name` is an annotation or label of the pod names the pod's gang. */
 static const struct row {
-	const char *name, *size; /* size: NULL if only allot.dev/gang-size gives it */
-	bool needs_own_size;     /* the name makes a gang only together with allot.dev/gang-size */
+	const char *name, *size; /* size: NULL if only OWN_SIZE gives it */
+	bool needs_own_size;     /* makes a gang only together with OWN_SIZE */
 } rows[] = {
 	{ .name = OWN_NAME },
 	{ .name = "scheduling.x-k8s.io/pod-group" },
@@ -35,7 +35,7 @@ static const char *find(const struct pod_metadata *s, const char *name)
 	return text ? text : json_string_value(json_object_get(s->labels, name));
 }
 
-/* Whether the text is short and has only characters that a label's value may have, so that it can be printed. */
+/* Whether the text is short and has only characters of a label's value, so that it can be printed. */
 static bool is_name(const char *text)
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

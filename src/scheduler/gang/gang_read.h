@@ -9,8 +9,8 @@
  *     gang.scheduling.koordinator.sh/name                            gang.scheduling.koordinator.sh/min-available
  *     kueue.x-k8s.io/pod-group-name                                  kueue.x-k8s.io/pod-group-total-count
  *
- * allot.dev/gang-size goes with every name and overrides other sizes. A Job's pods are a gang only with allot.dev/gang-size.
- * Other objects, such as a PodGroup, are not read. Pure; thread-safe.
+ * allot.dev/gang-size goes with every name and overrides other sizes. A Job's pods are a gang only with it. Other objects, such
+ * as a PodGroup, are not read. Pure; thread-safe.
  */
 #pragma once
 
@@ -30,10 +30,10 @@ struct gang_annotations {
 };
 
 /*
- * Reads which gang the pod belongs to, if any. Returns -EINVAL if name or size is malformed, or there is a size without a name;
- * err says what would be right. *ret is written even then, with the name, or "" if the name is malformed or missing.
+ * Returns -EINVAL if name or size is malformed, or there is a size without a name; `err` says what would be right. *ret is
+ * written even then, with the name, or "" if the name is malformed or missing.
  */
 int gang_read(const json_t *pod, struct gang_annotations *ret, struct error *err);
 
-/* Returns true if the pod may not be scheduled yet, because it has scheduling gates (spec.schedulingGates). */
+/* Whether the pod may not be scheduled yet (spec.schedulingGates). */
 bool gang_is_gated(const json_t *pod);

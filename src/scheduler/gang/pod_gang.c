@@ -5,8 +5,6 @@
 #define TRIES_MAX 4
 #define DOUBLINGS_MAX 4
 
-/* ---- counts of pods by state ---- */
-
 unsigned gang_count_present(const struct gang_counts *counts)
 {
 	unsigned there = 0;
@@ -48,12 +46,7 @@ enum gang_verdict gang_judge(const struct gang_counts *counts)
 	return kept >= gang_count_to_place(counts) ? GANG_COMPLETE : GANG_PLACE_TOGETHER;
 }
 
-/* ---- room for several pods ---- */
-
-/*
- * Whether member k might fit if it were placed first: a member placed before k may have taken its room. Members that are like k
- * (is_like()) do not matter, because k would only swap places with them.
- */
+/* Whether member k might fit if placed first, because an unlike member before it may have taken its room. */
 static bool may_move_first(const struct gang_trial *trial, const struct gang_slot *order, size_t k)
 {
 	for (size_t j = 0; j < k; j++)
@@ -63,10 +56,7 @@ static bool may_move_first(const struct gang_trial *trial, const struct gang_slo
 	return false;
 }
 
-/*
- * Places the members in the order of `order`; returns how many found room. *ret_first: index in `order` of the first member
- * without room that might fit in another order, or `count`.
- */
+/* Returns how many found room. *ret_first: index of the first without room that might fit in another order, or `count`. */
 static size_t place_all(const struct gang_trial *trial, struct gang_slot *order, size_t count,
 			size_t *ret_first)
 {
