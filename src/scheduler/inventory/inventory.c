@@ -9,17 +9,12 @@
 #define MIB_BITS 20
 #define MPCT UINT64_C(1000)
 
-/* ---- sums of what is charged on each card ---- */
-
 static uint64_t at_most(uint64_t value, uint64_t most)
 {
 	return value < most ? value : most;
 }
 
-/*
- * Copies card i's sums into its struct place_card. A sum that is too large for its field is capped to a value that is still
- * more than any card has.
- */
+/* Caps a sum that is too large for its field of struct place_card, to a value that is still more than any card has. */
 static void copy_sums(struct inventory *inventory, unsigned i)
 {
 	const struct inventory_use *use = &inventory->use[i];
@@ -58,7 +53,7 @@ static void raise_to(struct demand *to, const struct demand *least)
 								  : least->borrowed_pct;
 }
 
-/* Returns what one card is charged for the shares. `from` is the first share of that card. */
+/* Returns what one card is charged for the shares. `from` is its first share. */
 static struct demand demand_of(const struct inventory_shares *shares, unsigned from)
 {
 	struct demand lasting = { 0 }, peak = { 0 }, init = { 0 };
@@ -72,7 +67,7 @@ static struct demand demand_of(const struct inventory_shares *shares, unsigned f
 			add(&lasting, &one);
 			continue;
 		}
-		/* A new init container: its shares add to the sidecars started before it. */
+		/* a new init container: its shares add to the sidecars started before it */
 		if (!before || before->container != s->container)
 			init = lasting;
 		before = s;
@@ -141,7 +136,6 @@ uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, co
 	return pct;
 }
 
-/* ---- making and freeing the list of a pod's shares ---- */
 int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, size_t containers,
 			  struct string_map *strings, struct inventory_shares *ret,
 			  struct error *err)
@@ -184,8 +178,6 @@ void inventory_shares_free(struct inventory_shares *shares, struct string_map *s
 	*shares = (struct inventory_shares){ 0 };
 }
 
-/* ---- life cycle ---- */
-
 void inventory_free(struct inventory *inventory)
 {
 	for (unsigned i = 0; i < inventory->count; i++) {
@@ -220,7 +212,7 @@ int inventory_copy(const struct inventory *from, struct inventory *ret)
 		inventory_free(&to);
 		return -ENOMEM;
 	}
-	/* The strings are interned already, so taking another reference cannot fail. */
+	/* The strings are interned already, so another reference cannot fail. */
 	for (; to.count < n; to.count++) {
 		intern(to.strings, to.card[to.count].uuid);
 		intern(to.strings, to.card[to.count].type);

@@ -1,8 +1,9 @@
 /*
- * A node's cards and what is charged to each, compact because a cluster may have 40,000 cards. Not thread-safe.
+ * A node's GPUs (cards), and what is charged to each, that is, counted as used. Compact, because a cluster may have 40,000
+ * cards. Not thread-safe.
  *
  *     card[i]   capacity and use, as src/policy/placement judges them
- *     use[i]    the exact sums of what is charged to card i; in card[i] these sums are capped to its narrower fields
+ *     use[i]    the exact sums of what is charged to card i; card[i] has them capped to its narrower fields
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 
 struct use;
 
-/* Sums of what is charged to one card, and the card's mode. slots: number of shares. */
+/* Sums of what is charged to one card. slots: number of shares. */
 struct inventory_use {
 	uint64_t memory_mib, cores_pct, slots;
 	/* compute that opportunistic pods borrow (opportunistic.h); not part of cores_pct */
@@ -31,41 +32,32 @@ struct inventory {
 	unsigned count;          /* at most PLACE_MAX_CARDS */
 	struct place_card *card; /* owned, as are use and score; uuid and type are interned */
 	struct inventory_use *use;
-	const char *mode; /* the mode of all cards; NULL if they differ or were not compared */
-	/*
-	 * Score of the link of cards i and j, higher for nearer cards (place_link_score()): score[i * count + j]; NULL if
-	 * unknown.
-	 */
+	const char *mode; /* of all cards; NULL if they differ or were not compared */
+	/* score[i * count + j]: of the link of cards i and j, higher for nearer cards (place_link_score()); NULL if unknown */
 	uint16_t *score;
-	/*
-	 * Number of charged pods whose shares cannot be read (is_unknown in struct inventory_shares). While above 0, no card of
-	 * the node is assigned.
-	 */
+	/* number of charged pods whose shares cannot be read; while above 0, no card of the node is assigned */
 	unsigned unknown;
-	/* Resource names that the node's kubelet serves: bit mask of enum request_names (pod_request.h). */
+	/* resource names that the node's kubelet serves: bit mask of enum request_names (pod_request.h) */
 	unsigned served_names;
-	/*
-	 * Measured use of the cards; belongs to the model's node. NULL if the setting place_by_use is off, or the cards are
-	 * those of a Node object in a request, which are in no node of the model.
-	 */
+	/* measured use, of the model's node; NULL if place_by_use is off, or for a Node object in a request */
 	const struct use *seen;
 	struct string_map *strings;
 };
 
-/* A node's annotations about its cards (NULL if missing), and the resource names that its kubelet serves. */
+/* a node's annotations about its cards (NULL if missing), and `served_names` of struct inventory */
 struct inventory_source {
 	const char *cards, *scores, *cordon;
 	unsigned served_names;
 };
 
 /*
- * Reads the cards, with nothing charged. Returns 0, -ENOMEM, -ENODATA if there is no description of cards, or -EINVAL if the
- * description is impossible (malformed, too many cards, duplicates, figures that no card has).
+ * Reads the cards, with nothing charged. Returns 0, -ENOMEM, or -ENODATA if there is no description of cards. Returns -EINVAL
+ * if the description is impossible (malformed, too many cards, duplicates, figures that no card has).
  */
 int inventory_read(const struct inventory_source *source, struct string_map *strings,
 		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
-/* Makes a copy. Charging shares to it does not change the original. Returns 0 or -ENOMEM. */
+/* Charging shares to the copy does not change the original. Returns 0 or -ENOMEM. */
 int inventory_copy(const struct inventory *from, struct inventory *ret);
 
 static inline void inventory_prefetch(const struct inventory *inventory)
@@ -75,8 +67,6 @@ static inline void inventory_prefetch(const struct inventory *inventory)
 	     at += INVENTORY_CACHE_LINE)
 		__builtin_prefetch(card + at);
 }
-
-/* ---- a pod's shares of cards, and charging them to a node ---- */
 
 enum inventory_stage {
 	INVENTORY_APP,
@@ -92,35 +82,29 @@ struct inventory_share {
 	uint8_t borrowed_pct;
 };
 
-#define INVENTORY_SHARES_MAX 512 /* limit of shares of one pod */
+#define INVENTORY_SHARES_MAX 512 /* of one pod */
 
 struct inventory_shares {
-	/* The pod's shares cannot be read: while they are charged, no card of the node is assigned. */
+	/* the pod's shares cannot be read: while they are charged, no card of the node is assigned */
 	bool is_unknown;
 	unsigned count;
 	struct inventory_share *share; /* in the order of the containers; owned */
 };
 
 /*
- * Makes the shares that a pod is charged. stage[i] is the stage of container i (enum inventory_stage), for the first
- * `containers` containers; further ones are INVENTORY_APP. Returns 0, -EINVAL if there are too many shares, or -ENOMEM.
+ * Makes the shares that a pod is charged. stage[i] is container i's stage (enum inventory_stage), for the first `containers`
+ * containers; further ones are INVENTORY_APP. Returns 0, -EINVAL if there are too many shares, or -ENOMEM.
  */
 int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, size_t containers,
 			  struct string_map *strings, struct inventory_shares *ret,
 			  struct error *err);
 void inventory_shares_free(struct inventory_shares *shares,
 			   struct string_map *strings); /* leaves no shares */
-/*
- * Returns the percent of compute that the shares borrow (opportunistic.h) of `card`, an interned UUID; of all cards if `card`
- * is NULL.
- */
+/* Returns the percent of compute that the shares borrow of `card`, an interned UUID; of all cards if `card` is NULL. */
 uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, const char *card);
 
 struct quota_amounts inventory_shares_sum(const struct inventory_shares *shares);
 
-/*
- * Charges or discharges shares. A card is charged the most that runs at once: the largest init container with the sidecars
- * before it, or all other containers together. Cards that the node lacks are ignored.
- */
+/* A card is charged the most that runs at once: an init container with earlier sidecars, or all others. Skips unknown cards. */
 void inventory_charge(struct inventory *inventory, const struct inventory_shares *shares);
 void inventory_discharge(struct inventory *inventory, const struct inventory_shares *shares);

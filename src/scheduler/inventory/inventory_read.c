@@ -1,4 +1,3 @@
-/* Reads the description of a node's cards and checks whether it is possible. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,10 +13,7 @@
 #define MIB_BITS 20
 #define MPCT 1000
 
-/*
- * Bounds of plausible figures: 16 TiB, the compute of a hundred cards, 10,000 containers. With less memory than the lower
- * bound, one percent would round to 0 MiB, which would mean no limit.
- */
+/* Plausible figures. With less memory than this bound, one percent would round to 0 MiB, which means no limit. */
 #define MEMORY_LEAST_MIB 100
 #define MEMORY_MOST_MIB (UINT64_C(16) << 20)
 #define CORES_MOST_PCT 10000
@@ -29,8 +25,6 @@ static void free_cards(struct kube_cards *cards)
 {
 	cards_free(cards);
 }
-
-/* ---- plausibility ---- */
 
 static int check_figure(const char *what, uint64_t value, uint64_t least, uint64_t most,
 			struct error *err)
@@ -73,8 +67,6 @@ static int check_cards(const struct kube_cards *cards, struct error *err)
 	return 0;
 }
 
-/* ---- building the inventory ---- */
-
 static bool add_card(const struct kube_card *from, const char *cordon, struct inventory *inventory)
 {
 	unsigned i = inventory->count;
@@ -97,7 +89,7 @@ static bool add_card(const struct kube_card *from, const char *cordon, struct in
 	return inventory->use[i].mode && inventory->card[i].uuid && inventory->card[i].type;
 }
 
-/* Returns the mode that all cards have, so that checks need not compare the mode of each card. NULL if modes differ. */
+/* With one mode for all cards, checks need not compare the mode of each card. NULL if modes differ. */
 static const char *mode_of_all(const struct inventory *inventory)
 {
 	for (unsigned i = 1; i < inventory->count; i++)
@@ -114,7 +106,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 	return i;
 }
 
-/* Ignores scores that are malformed or lack a card: cards can be assigned without scores. */
+/* Ignores scores that are malformed or lack a card: cards can be assigned without them. */
 static void read_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;
