@@ -14,6 +14,6 @@ __attribute__((visibility("default"))) void allot_bypass(bool is_on)
 	if (!was_active)
 		return;
 	atomic_compare_exchange_strong(&process_state.mode, &from, to);
-	/* Close the fast path, whose launches would still be counted. */
+	/* Launches on the fast path would still be counted. */
 	fast_path_close(FAST_PATH_ALL);
 }

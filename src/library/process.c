@@ -38,32 +38,32 @@
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
 #endif
 #define JOIN_ANSWER_NS (5 * NS_PER_S) /* how long one try waits for the daemon's answer */
-/* How long the helper thread waits for a new daemon's answer. Short, because meanwhile that thread does not see work end. */
+/* How long the helper thread waits for a new daemon's answer. Short, because it does not see work end meanwhile. */
 #define REJOIN_ANSWER_NS (500 * NS_PER_MS)
 #define JOIN_RETRY_NS (50 * NS_PER_MS) /* time between two tries */
 
 /*
  * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS applies while this
- * process has work, because the heartbeat then changes 20 times a second. Otherwise the heartbeat may change only once a
- * second, so RESTING_PATIENCE_NS applies. With an older daemon, which does not show its end in region_control.owner,
- * HEARTBEAT_PATIENCE_NS always applies.
+ * process has work, because the heartbeat then changes 20 times a second. Otherwise it may change only once a second, so
+ * RESTING_PATIENCE_NS applies. With an older daemon, which does not show its end in region_control.owner, HEARTBEAT_PATIENCE_NS
+ * always applies.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
-/* After this long without work in this process, the heartbeat may have slowed down to once a second. */
+/* After this long without work, the heartbeat may have slowed down to once a second. */
 #define RESTED_NS (500 * NS_PER_MS)
 #define REJOIN_EVERY_NS (50 * NS_PER_MS) /* time between two tries to reach a new daemon */
 
 static struct process_own *_Atomic own_page;
 
-/* Mappings of the previous daemon's files. They stay readable until the next daemon comes. */
+/* The previous daemon's mappings, which stay readable until the next daemon comes. */
 static struct retired {
 	const struct region_control *control;
 	struct region_report *report;
 } previous;
 /*
- * Mappings from daemons before the previous one. A call that began under such a daemon may still access these addresses. So
- * pages of zeros, which take no memory, are mapped there instead of the files. Beyond RETIRED_MAX, the oldest is unmapped.
+ * The mappings of earlier daemons. A call that began under such a daemon may still access these addresses. So pages of zeros,
+ * which take no memory, are mapped there instead of the files. Beyond RETIRED_MAX, the oldest is unmapped.
  */
 #define RETIRED_MAX 64
 static struct retired retired[RETIRED_MAX];
@@ -71,22 +71,22 @@ static uint32_t retired_count;
 
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
-/* when the process last had work, or a thread that waited to launch work */
+/* When the process last had work, or a thread that waited to launch work. */
 static uint64_t had_work_ns;
-/* When the helper thread first saw that the daemon has ended; 0 if it has not. */
+/* When the helper thread saw that the daemon had ended; 0 if it has not. */
 static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
-/* True while a new daemon still lacks descriptors of this process's memory (ipc_broker.h). */
+/* A new daemon still lacks descriptors of this process's memory (ipc_broker.h). */
 static bool must_republish;
-/* region_control.swap while its order is SWAP_ORDER_PARKED; else 0 */
+/* region_control.swap while its order is SWAP_ORDER_PARKED, else 0. */
 static uint32_t parked_word;
-static uint64_t parked_launches; /* launches so far when the helper thread first saw parked_word */
+static uint64_t parked_launches; /* launches when the helper thread first saw parked_word */
 
-/* The parts of the library that keep state in the process. Their functions are called in the order of this table. */
+/* The parts of the library that keep state. Their functions are called in the order of this table. */
 static const struct part {
 	/* In a forked child: drops the parent's state. The locks are free already (locks.h). */
 	void (*forget_parent)(void);
-	void (*poll)(uint64_t now_ns); /* called by the helper thread at each poll */
+	void (*poll)(uint64_t now_ns); /* called by the helper thread */
 } parts[] = {
 	{ hook_context_reset },
 	{ hook_pool_reset, hook_pool_refresh },
@@ -105,7 +105,7 @@ static const struct part {
 	{ trace_reset },
 };
 
-/* Says why a process could not join (`error` is -errno): what is missing, and what to do. NULL if unknown. */
+/* Why a process could not join (`error` is -errno), and what to do. NULL if unknown. */
 static const char *why_failed(int error)
 {
 	switch (-error) {
@@ -135,9 +135,7 @@ static const char *why_failed(int error)
 	}
 }
 
-/*
- * Returns this process's own page (struct process_own), making it if needed. NULL if that fails, with the reason in *ret_why.
- */
+/* Makes this process's own page if needed. On failure returns NULL, with the reason in *ret_why. */
 static struct process_own *get_own_page(const char **ret_why)
 {
 	struct process_own *page = atomic_load(&own_page), *none = NULL;
@@ -157,15 +155,12 @@ static struct process_own *get_own_page(const char **ret_why)
 	}
 	if (!atomic_compare_exchange_strong(&own_page, &none, page)) {
 		munmap(page, 4096);
-		return none; /* another thread was faster */
+		return none;
 	}
 	return page;
 }
 
-/*
- * Call in a forked child, which does not own the parent's slot, threads and driver state. The mappings stay, because a thread
- * may be reading them. The caller holds locks.join.
- */
+/* In a forked child. Mappings stay, because a thread may be reading them. The caller holds locks.join. */
 static void forget_parent(void)
 {
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -176,7 +171,7 @@ static void forget_parent(void)
 	atomic_store(&process_state.mode, PROCESS_UNKNOWN);
 }
 
-/* Sets own_pid before anything is counted in the slot, because the library's NVML hooks list processes by own_pid. */
+/* The library's NVML hooks list processes by own_pid, so set it before anything is counted in the slot. */
 static struct region_slot *sign_slot(const struct registration *r)
 {
 	struct region_slot *slot = &r->report->slot[r->slot];
@@ -230,7 +225,7 @@ static void adopt(const struct registration *r)
 	previous.report = old_report;
 }
 
-/* Used only to explain why joining failed. Never a reason to refuse, because joining may work in a later version of gVisor. */
+/* Only explains why joining failed. It is no reason to refuse, because joining may work in a later version of gVisor. */
 static bool is_in_gvisor(void)
 {
 	struct utsname name;
@@ -290,10 +285,7 @@ static enum process_mode ask_until_answered(const char *path)
 	return PROCESS_ACTIVE;
 }
 
-/*
- * Returns true if the reply has the files and the slot that this process already has: the daemon was only stopped, not
- * restarted.
- */
+/* True if the reply has the files and the slot that this process already has: the daemon was only stopped, not restarted. */
 static bool is_same_daemon(const struct registration *r)
 {
 	return r->control->epoch == atomic_load(&process_state.control)->epoch &&
@@ -320,34 +312,26 @@ bool process_rejoin(void)
 	return true;
 }
 
-/* ---- the helper thread ---- */
-
 static uint64_t heartbeat_patience_ns(const struct region_control *control, bool has_work)
 {
 	return has_work || !atomic_load(&control->owner) ? HEARTBEAT_PATIENCE_NS
 							 : RESTING_PATIENCE_NS;
 }
 
-/*
- * For the helper thread: notices that the daemon is lost, and joins again. has_work is true also if a thread waits to launch
- * work.
- */
+/* For the helper thread: notices a lost daemon, and joins again. has_work: work runs, or a thread waits to launch. */
 static void watch_heartbeat(bool has_work, uint64_t now_ns)
 {
 	const struct region_control *control = atomic_load(&process_state.control);
 	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
 	bool has_ended = region_has_lost_owner(control);
 
-	/* When the daemon ends, start the wait for a heartbeat again, because the next daemon may be about to start. */
+	/* The next daemon may be about to start, so wait for a heartbeat from now on. */
 	if (has_ended && !ended_seen_ns)
 		ended_seen_ns = heartbeat_seen_ns = now_ns;
 	if (!has_ended)
 		ended_seen_ns = 0;
 
-	/*
-	 * While this process had no work, the heartbeat came only once a second, so the last one may be old. From now on
-	 * it comes often. So count HEARTBEAT_PATIENCE_NS from now, not from the last heartbeat.
-	 */
+	/* Without work the heartbeat came only once a second; from now on it comes often. So count from now. */
 	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
 		heartbeat_seen_ns = now_ns;
 	if (has_work)
@@ -376,9 +360,9 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 }
 
 /*
- * Returns true if the daemon has locked the driver for this process, or is about to (SWAP_ORDER_PARKED). Then the helper thread
- * must not call the driver, because the call would not return. Copies the swap word into the slot, as confirmation of the
- * order. If the daemon is lost, a launch since the order shows that the driver is unlocked again.
+ * True if the daemon has locked the driver for this process, or is about to (SWAP_ORDER_PARKED). A call of the driver by the
+ * helper thread would then not return. Copies the swap word into the slot, to confirm the order. If the daemon is lost, a
+ * launch since the order shows that the driver is unlocked again.
  */
 static bool is_parked(uint32_t count)
 {
@@ -425,7 +409,7 @@ static void at_start(void)
 		trace_poll();
 }
 
-/* At exit. The helper thread must not be in the driver while the driver is torn down. */
+/* The helper thread must not be in the driver while the driver is torn down. */
 static void at_exit(void)
 {
 	if (!process_is_active())
@@ -457,10 +441,7 @@ enum process_mode process_join(void)
 		atomic_store(&process_state.mode, mode);
 		return mode;
 	}
-	/*
-	 * A process has one slot. A second copy of the library, in a linker namespace made by dlmopen, would take that slot
-	 * from the first copy.
-	 */
+	/* A process has one slot. A second copy of the library, in a dlmopen namespace, would take it from the first. */
 	if (!elf_is_in_first_namespace()) {
 		explain_refusal(
 			path, -ENOTSUP,

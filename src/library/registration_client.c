@@ -19,10 +19,7 @@ void registration_unmap(const struct region_control *control, struct region_repo
 		munmap(report, sizeof(*report));
 }
 
-/*
- * Maps the swap arena. Returns NULL if there is none or it cannot be mapped; then memory is never moved off the GPU. Core files
- * leave the arena out because of its size.
- */
+/* NULL if there is no swap arena or it cannot be mapped: memory is then never moved. Core files leave out the arena. */
 static void *map_arena(int fd, uint64_t bytes)
 {
 	void *arena = fd < 0 || !bytes
@@ -47,7 +44,7 @@ static int map_files(const int fds[FD_COUNT], bool is_again, struct registration
 	if (r->control && r->report && region_control_is_valid(r->control) &&
 	    region_report_is_valid(r->report) && r->slot < REGION_MAX_SLOTS &&
 	    (fds[FD_ARENA] >= 0) == (r->control->arena_bytes > 0)) {
-		/* A process that joins again has already mapped the arena, and may have memory in it. */
+		/* A process that joins again has the arena already, and may have memory in it. */
 		if (!is_again)
 			r->arena = map_arena(fds[FD_ARENA], r->control->arena_bytes);
 		return 0;

@@ -1,7 +1,6 @@
 /*
- * Arrays and mipmapped arrays are charged by the size that the driver states. The driver states the size only of an array with
- * deferred mapping, which has no memory. So for each array the library makes a second one with the same description and
- * deferred mapping, asks for its size, and destroys it.
+ * The driver states the size only of an array with deferred mapping, which holds no memory. So for each array the library makes
+ * such a twin, reads the twin's size, destroys the twin, and charges that size.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -9,7 +8,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 
-/* With these flags the program itself maps memory into the array. The hook of cuMemCreate charges that memory. */
+/* With these flags the program maps memory of cuMemCreate into the array. The hook of cuMemCreate charges that memory. */
 #define HOLDS_NO_MEMORY (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)
 #define FALLBACK_ALIGNMENT (64 * KIB)
 
@@ -25,10 +24,7 @@ static unsigned format_bytes(CUarray_format format)
 	}
 }
 
-/*
- * Computes an array's size from its texels, for a driver that cannot state the size. All further levels of a mipmap together
- * add at most a third.
- */
+/* Estimates the size, for a driver that cannot state it. All further levels of a mipmap together add at most a third. */
 static uint64_t computed_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
 {
 	uint64_t texels = (uint64_t)d->Width * (d->Height ? d->Height : 1) *
@@ -70,23 +66,20 @@ static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned leve
 	return is_known;
 }
 
-/*
- * Returns the bytes that an array of this size takes. An array above 1 MiB has whole pages of 2 MiB to itself (measured on an
- * H200 with driver 580).
- */
+/* An array above 1 MiB has whole pages of 2 MiB to itself (measured on an H200 with driver 580). */
 static uint64_t rounded(uint64_t bytes)
 {
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
-/* Without relaxed mode, the calls that ask for the size would break a capture of the program. */
+/* In relaxed mode, the queries of the size do not break the program's stream capture. */
 static void exchange_capture_mode(CUstreamCaptureMode *mode)
 {
 	if (real.cuThreadExchangeStreamCaptureMode)
 		real.cuThreadExchangeStreamCaptureMode(mode);
 }
 
-/* Returns the bytes to charge for an array. `levels` is 0 for an array without mipmap levels. */
+/* `levels` is 0 for an array without mipmap levels. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
 	CUDA_ARRAY3D_DESCRIPTOR deferred = *desc;
@@ -115,10 +108,7 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/*
- * Returns what to charge for an array. The result's device is -1 if nothing is to be charged, for example because the driver
- * will refuse the call.
- */
+/* The result's device is -1 if nothing is to be charged, for example because the driver will refuse the call. */
 static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned levels)
 {
@@ -136,7 +126,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 {
 	WITH_MEMORY_HELD();
 	if (!array || !desc || charge_index() < 0)
-		return create(array, desc); /* nothing to charge, or an invalid call */
+		return create(array, desc);
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
 		.Height = desc->Height,

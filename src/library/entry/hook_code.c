@@ -1,6 +1,6 @@
 /*
- * Hooks of calls that load code or enlarge stacks. These calls do not state how much memory they take (measured.h). The driver
- * takes more memory when a kernel is first launched; the daemon finds that memory later.
+ * Hooks of calls that load code or enlarge stacks. These calls do not state how much memory they take, so it is measured
+ * (measured.h). The daemon later finds the memory that the driver takes when a kernel is first launched.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -11,16 +11,10 @@
 #include "library/trace/trace_record.h"
 
 #define UNWRAP(...) __VA_ARGS__
-/*
- * When loading code fails on a full GPU, the call waits for this much room before it tries again (swap_room.h), because the
- * code's size is unknown. A context's code memory grows in steps of this size.
- */
+/* On a full GPU, loading waits for this much memory: code's size is unknown, but code memory grows in steps of this size. */
 #define CODE_BYTES (32 * MIB)
 
-/*
- * Defines a hook that loads code. If the code does not fit the quota, the hook unloads it, and then loads it once more or fails
- * (measured_charge_retry()). `made` is the parameter that receives the handle.
- */
+/* Defines a hook that loads code. Beyond the quota, it unloads it, then loads it again or fails. `made` gets the handle. */
 #define LOADS(name, params, args, made, unload) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
@@ -44,7 +38,7 @@
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
-/* Defines a hook that may load code and cannot unload it again, so the memory is charged even beyond the quota. */
+/* Defines a hook whose call may load code that it cannot unload again. So the code is charged even beyond the quota. */
 #define LOADS_FOR_GOOD(name, params, args) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
@@ -66,7 +60,7 @@
 	{ \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
-		/* Forget the handle before the driver unloads the code: other code may get the same handle at once. */ \
+		/* Forget the handle first: once the driver has unloaded this code, other code may get the handle. */ \
 		trace_code_unloads(); \
 		CUresult result = real_function args; \
 		measured_release(&m); \
@@ -119,8 +113,8 @@ static uint64_t attribute(CUdevice_attribute which)
 }
 
 /*
- * Returns the bytes that a larger stack takes at once: its growth times the number of threads that the GPU can run at a time
- * (measured on an H200, driver 580: 264 MiB per KiB). Other limits take no memory until a kernel needs the memory.
+ * A larger stack takes at once its growth times the number of threads that the GPU can run at a time (measured on an H200,
+ * driver 580: 264 MiB per KiB). Other limits take no memory until a kernel needs it.
  */
 static uint64_t stack_growth_bytes(CUlimit limit, size_t old, size_t value)
 {

@@ -1,8 +1,8 @@
 /*
- * Graphs that allocate memory. The driver maps the memory when the graph is launched, keeps it between launches, and shares it
- * among graphs that do not run at the same time. So the library charges what the driver reports as reserved for graphs, and
- * before a launch reserves quota for the memory that the launch may map. Only one such graph is launched at a time
- * (locks.graph), because a launch compares the reserved bytes before and after.
+ * Graphs that allocate memory. The driver maps this memory when a graph is launched, keeps it between launches, and shares it
+ * among graphs that do not run at the same time. So the library charges the bytes that the driver reserves for graphs. Before a
+ * launch it reserves quota for the memory that the launch may map. Only one such graph is launched at a time (locks.graph),
+ * because a launch compares the reserved bytes before and after.
  */
 #include "library/entry/hook_graph.h"
 
@@ -20,17 +20,14 @@
 #include "library/memory/swap_hold.h"
 #include "library/sys/locks.h"
 
-/*
- * Bit i is set once the program has made an executable graph that allocates memory on device index i. While no bit is set, the
- * hook of a graph launch only loads this word.
- */
+/* Bit i: the program has made a graph that allocates memory on device index i. With no bit, a launch only loads this word. */
 static _Atomic uint32_t graph_devices;
 static struct {
 	CUdevice device;
 	uint64_t bytes;
 } reserved[REGION_MAX_DEVICES]; /* bytes charged for graphs; guarded by locks.graph */
 
-/* The memory that a launch of a graph may map, by device index. */
+/* What a launch of a graph may map, by device index. */
 struct need {
 	uint32_t devices; /* bit i is set if the entries [i] are valid */
 	uint64_t bytes[REGION_MAX_DEVICES];
@@ -41,10 +38,7 @@ struct need {
 	for (uint32_t i##_left = (devices), i = 0; \
 	     i##_left && (i = (uint32_t)__builtin_ctz(i##_left), true); i##_left &= i##_left - 1)
 
-/*
- * Charges what the driver has now reserved for graphs on the device. Gives back reserved_for_it, the bytes of quota that were
- * reserved for a launch (reserved_update_charge()). The caller holds locks.graph.
- */
+/* Charges what the driver now reserves for graphs, and releases reserved_for_it, a launch's quota. Needs locks.graph. */
 static void update_charge(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
@@ -115,10 +109,7 @@ static void read_need(CUgraph graph, struct need *ret)
 	munmap(nodes, size);
 }
 
-/*
- * Returns true if the memory that a launch may map fits the quotas at all. If not, the graph is refused when it is
- * instantiated, not at its first launch.
- */
+/* Refuses a graph that can never fit the quota when it is instantiated, not at its first launch. */
 static bool fits(const struct need *need)
 {
 	FOR_EACH_DEVICE(i, need->devices)
@@ -127,7 +118,7 @@ static bool fits(const struct need *need)
 	return true;
 }
 
-/* Returns the key of the holding (ptrmap.h) that records the memory which the graph needs on a device. */
+/* The key under which ptrmap.h records the bytes that the graph needs on a device. */
 static uint64_t key_of(CUgraphExec exec, uint32_t index)
 {
 	return (uint64_t)(uintptr_t)exec * REGION_MAX_DEVICES + index;
@@ -152,10 +143,7 @@ static bool remember(CUgraphExec exec, const struct need *need)
 	return true;
 }
 
-/*
- * Records the memory that a new executable graph needs, or destroys that graph if the memory exceeds the quota. Call after the
- * driver has accepted the graph: before that, `graph` may be an invalid handle.
- */
+/* Destroys a graph that exceeds the quota. Call after the driver accepted `graph`, which may be invalid before. */
 static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 {
 	struct need need;
@@ -197,10 +185,7 @@ CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, u
 	return note(make(exec, graph, flags), graph, exec);
 }
 
-/*
- * False if the driver will refuse an upload into this stream. The driver then does not read the graph, whose handle may be
- * invalid, so the library must not read it either.
- */
+/* For an invalid stream, the driver refuses the upload without reading the graph, which may be invalid too. */
 static bool is_stream(CUstream stream)
 {
 	CUcontext context;
@@ -226,25 +211,16 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	return note(make(exec, graph, params), graph, exec);
 }
 
-/*
- * Does not remove the estimate of how long a launch of the graph takes (estimate.h). If another graph gets the same address, a
- * few launches correct that estimate.
- */
+/* Keeps the estimate of the graph's run time (estimate.h). If another graph gets this address, a few launches correct it. */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
-	/*
-	 * Forget the graph before the call, since another graph may get its address at once. hook_graph_refresh() later updates
-	 * the charge for mapped memory.
-	 */
+	/* Another graph may get this address during the call. hook_graph_refresh() later updates the charge. */
 	if (process_is_active())
 		forget(exec);
 	return destroy(exec);
 }
 
-/*
- * Reserves memory on a device. If that fails, first trims unused memory of pools and graphs, and tries again. The caller holds
- * locks.graph.
- */
+/* The caller holds locks.graph. */
 static bool reserve(int index, uint64_t bytes)
 {
 	struct reserve_wait wait = { 0 };
@@ -255,10 +231,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/*
-	 * This thread holds locks.graph, but the wait is short: the daemon answers a tenant that already holds GPU memory at
-	 * once. The tenant holds at least this process's context.
-	 */
+	/* A short wait, despite locks.graph: the daemon answers at once, because this tenant already holds a context. */
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;
@@ -277,10 +250,7 @@ static void find_need(CUgraphExec exec, struct need *ret)
 		}
 }
 
-/*
- * Replaces the quota that begin_launch() reserved by a charge for the bytes that the driver has reserved by now. Releases
- * locks.graph. Does nothing if begin_launch() reserved nothing.
- */
+/* Charges what the driver now reserves, and unlocks locks.graph. Does nothing if begin_launch() reserved no quota. */
 static void end_launch(const struct need *need)
 {
 	if (!need->devices)
@@ -290,10 +260,7 @@ static void end_launch(const struct need *need)
 	sys_unlock(&locks.graph);
 }
 
-/*
- * Returns true if the graph may be launched. *ret_need tells what was reserved for the launch. If something was reserved,
- * locks.graph is held until end_launch().
- */
+/* True if the graph may be launched. If quota was reserved (*ret_need), locks.graph is held until end_launch(). */
 static bool begin_launch(CUgraphExec exec, const struct work *work, struct need *ret_need)
 {
 	ret_need->devices = 0;

@@ -1,4 +1,3 @@
-/* Keeps the charge for the memory of graphs up to date. hooks.h declares the hooks themselves. */
 #pragma once
 
 #include <stdint.h>

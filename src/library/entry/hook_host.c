@@ -1,17 +1,11 @@
-/*
- * Page-locked host memory takes no GPU memory. The ledger counts it separately, and a tenant may have a quota for it. Managed
- * memory does not count as host memory: it is charged to the GPU in full.
- */
+/* The ledger counts page-locked host memory separately, perhaps with a quota. Managed memory is charged to the GPU instead. */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
 #include "library/memory/holding.h"
 
 #define HOST_PAGE 4096ULL
 
-/*
- * Returns what to charge for page-locked memory. Its record has the same kind as that of device memory: their addresses always
- * differ, and both end with their context.
- */
+/* The record has the kind of device memory: their addresses never coincide, and both memories end with their context. */
 static struct holding charge_of(uint64_t bytes)
 {
 	return (struct holding){

@@ -27,10 +27,7 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	uint64_t left = used < quota ? quota - used : 0;
 	if (*total_bytes > quota)
 		*total_bytes = quota;
-	/*
-	 * If the tenant's memory can be moved off the GPU (swap), all of its unused quota counts as free: the daemon then makes
-	 * room by moving other tenants' memory off the GPU.
-	 */
+	/* With swap, all unused quota counts as free: the daemon moves other tenants' memory off the GPU if needed. */
 	if (*free_bytes > left || swap_is_on())
 		*free_bytes = left;
 	return result;

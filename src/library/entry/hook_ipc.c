@@ -51,7 +51,7 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 	shared_record_export(&s);
 }
 
-/* Makes a handle of allot's own for memory that can be moved off the GPU: the driver makes no handles for this memory. */
+/* The driver makes no IPC handles for memory that swap can move off the GPU, so allot makes one of its own. */
 static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct backing b;
@@ -80,10 +80,7 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 	return result;
 }
 
-/*
- * Records memory that this process opened. Returns false if the memory is charged to no process of the tenant and exceeds the
- * quota, or if host memory ran out.
- */
+/* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {
 	struct shared s = {
@@ -99,7 +96,7 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 	return shared_record_import(&s);
 }
 
-/* Opens a handle of allot's own. The daemon has the memory's descriptor from the process that allocated the memory. */
+/* For a handle that allot made. The daemon has the memory's descriptor from the process that allocated the memory. */
 static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int index)
 {
 	bool is_again;
@@ -127,7 +124,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 		return open(ptr, handle, flags);
 	WITH_LOCK(&locks.ipc);
 	CUresult result = open(ptr, handle, flags);
-	/* If the memory is open already, the driver counts one more opening, and so does the library. */
+	/* If the memory is open already, driver and library both count one more opening. */
 	if (result != CUDA_SUCCESS || shared_add_import(SHARED_IMPORTED_MEMORY, *ptr) ||
 	    note_import(&handle, *ptr, index))
 		return result;

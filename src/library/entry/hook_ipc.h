@@ -3,10 +3,7 @@
 
 #include "library/memory/shared.h"
 
-/*
- * Call after memory at `ptr` was freed, and before its charge is given back: another process that has the memory open is
- * charged instead.
- */
+/* Call after memory at `ptr` was freed, before its charge is given back. Another process that maps it is then charged. */
 static inline void hook_ipc_freed(uint64_t ptr)
 {
 	if (shared_any())

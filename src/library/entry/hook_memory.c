@@ -11,10 +11,7 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/*
- * Frees `ptr`. Memory that can be moved off the GPU (a backing, swap_backing.h) comes from the virtual memory API. cuMemFree
- * rejects such memory, so the library frees it itself.
- */
+/* cuMemFree rejects memory that swap can move off the GPU (swap_backing.h), so the library frees it itself. */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -38,7 +35,7 @@ static struct holding charge_of(uint64_t bytes)
 
 static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
 {
-	/* cuMemAlloc from before CUDA 3.2 is excluded, because it returns 32-bit addresses. */
+	/* cuMemAlloc from before CUDA 3.2 returns 32-bit addresses, which movable memory never has. */
 	CUresult result = swap_is_on() && alloc == real.cuMemAlloc_v2
 				  ? swap_backing_alloc(ptr, bytes)
 				  : CUDA_ERROR_NOT_SUPPORTED;
@@ -63,10 +60,7 @@ static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr
 	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
 }
 
-/*
- * Handles the rare results of a suballocation: the driver failed, or the suballocation is the first in its chunk
- * (suballoc.h).
- */
+/* Handles rare results: the driver failed, or this suballocation is the first in its chunk (suballoc.h). */
 static __attribute__((noinline)) CUresult end_suballoc(CUresult result, const CUdeviceptr *ptr,
 						       size_t bytes)
 {
@@ -108,8 +102,8 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 }
 
 /*
- * Allocates rows in memory that can be moved off the GPU. Pads them to multiples of PITCH, as every known GPU does. For invalid
- * parameters, returns CUDA_ERROR_NOT_SUPPORTED. Then the caller makes the driver's call, which returns the right error.
+ * Allocates memory that swap can move off the GPU. Pads rows to multiples of PITCH, as every known GPU does. Invalid parameters
+ * yield CUDA_ERROR_NOT_SUPPORTED; then the caller calls the driver, which returns the right error.
  */
 static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 				    size_t height, unsigned int element_bytes)
@@ -126,8 +120,8 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
 }
 
 /*
- * The driver chooses the padding of rows. So this function reserves memory for rows padded to PITCH, as on every known GPU, and
- * corrects the charge afterwards. Reserving for the width alone would be too little for narrow rows, by a factor of hundreds.
+ * The driver chooses the padding of rows. So this reserves memory for rows padded to PITCH, as on every known GPU, and then
+ * corrects the charge. The width alone may be too small by a factor of hundreds.
  */
 static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
 			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
@@ -190,10 +184,7 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/*
- * Returns the chunk that contains `ptr`, if the chunk has suballocations and is in the leaf (suballoc.h) that was read last.
- * Otherwise NULL.
- */
+/* Finds the chunk of suballocations that contains `ptr`, but only in the leaf (suballoc.h) that was read last. */
 static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
 	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);
@@ -221,7 +212,7 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 	return likely(chunk) ? give_back_suballoc(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
-/* For memory of a pool, gives no charge back: the charge is for all bytes that the pool reserves (hook_pool.h). */
+/* The free of a pool's memory gives no charge back, because all bytes that the pool reserves are charged (hook_pool.h). */
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {
@@ -232,10 +223,7 @@ CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdevic
 
 	if (chunk)
 		return give_back_suballoc(chunk, ptr, release(ptr, stream));
-	/*
-	 * Memory that can be moved off the GPU is freed once all work has ended, not in stream order. The driver frees memory
-	 * of cuMemAlloc in the same way.
-	 */
+	/* As the driver does for cuMemAlloc, free movable memory once all work has ended, not in stream order. */
 	if (swap_is_on() && swap_backing_find(ptr, &backing))
 		return free_any(real.cuMemFree_v2, ptr);
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h)) {

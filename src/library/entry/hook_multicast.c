@@ -14,10 +14,7 @@ static uint64_t binding_key(uint64_t object, int device, size_t offset)
 	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
 }
 
-/*
- * Records the object as memory of 0 bytes. If the object is exported, its tag then says 0 bytes (fd_tag.h), so an importing
- * process is not charged for it.
- */
+/* Records the object as memory of 0 bytes. If exported, its tag says 0 bytes (fd_tag.h), so importers are not charged. */
 CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *,
 						  const CUmulticastObjectProp *),
 			       CUmemGenericAllocationHandle *object,
@@ -34,10 +31,7 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 	return result;
 }
 
-/*
- * Records that memory `number` (hook_vmm.h) is bound to the object, and adds a reference to that memory. An object of another
- * process has no number in this process, so the binding's key then contains the object's handle.
- */
+/* Adds a reference to memory `number` (hook_vmm.h). Another process's object has no number here, so its handle is the key. */
 static void record_binding(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
 {
 	struct holding memory;

@@ -1,7 +1,4 @@
-/*
- * Graph nodes that refer to memory. The driver reads the memory's address when a node is made or changed, so movable memory
- * (swap.h) must be on the GPU then.
- */
+/* The driver reads an address when a graph node is made or changed, so the memory there must be on the GPU then (swap.h). */
 #include "library/entry/hooks.h"
 #include "library/memory/swap_hold.h"
 

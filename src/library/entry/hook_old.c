@@ -1,7 +1,4 @@
-/*
- * Hooks of old and rarely used functions. Most of them widen the old call's 32-bit sizes and addresses, call the hook of the
- * newer function, and narrow the results.
- */
+/* Old and rarely used functions. Most hooks widen 32-bit sizes, call the newer function's hook, and narrow the results. */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
 #include "library/launch/inflight/inflight.h"
@@ -10,7 +7,7 @@
 #include "library/memory/holding.h"
 #include "library/memory/swap_hold.h"
 
-/* ---- memory; *_wide() and *_narrow() give the driver's old functions the types of the newer ones ---- */
+/* *_wide() and *_narrow() call old functions of the driver with the types of the newer ones. */
 
 static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 {
@@ -79,10 +76,7 @@ static unsigned int narrowed(size_t bytes)
 	return bytes < UINT32_MAX ? (unsigned int)bytes : UINT32_MAX;
 }
 
-/*
- * Writes the sizes that the newer call's hook returns, at most UINT32_MAX, so that the program sees its quota. Returns the old
- * call's result, because the newer call's result may differ (driver 580).
- */
+/* Returns the old call's result, because the newer call's may differ (driver 580), but the newer hook's sizes. */
 CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 			      unsigned int *free_bytes, unsigned int *total_bytes)
 {
@@ -170,8 +164,6 @@ CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D
 	return hook_array3d_create(array3d_create_narrow, array, &wide);
 }
 
-/* ---- rarely used calls that begin a capture ---- */
-
 CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
 {
 	WITH_MEMORY_STILL();
@@ -189,8 +181,6 @@ CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, C
 	return captures_began(stream, begin(stream, mode, graph, callback, data));
 }
 
-/* ---- one launch on several devices ---- */
-
 static struct work work_of(const CUDA_LAUNCH_PARAMS *l)
 {
 	return (struct work){
@@ -203,10 +193,7 @@ static struct work work_of(const CUDA_LAUNCH_PARAMS *l)
 	};
 }
 
-/*
- * Passes the gate of each device, then launches. A thread that holds one device's lease and waits for another's causes no
- * deadlock, because the daemon ends each lease at its deadline.
- */
+/* No deadlock if a thread holds one device's lease and waits for another's: the daemon ends each lease at its deadline. */
 CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsigned int,
 						     unsigned int),
 				  CUDA_LAUNCH_PARAMS *launches, unsigned int count,

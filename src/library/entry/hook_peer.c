@@ -1,7 +1,7 @@
 /*
- * For memory of cuMemAlloc, the driver keeps peer access as a property of two contexts. Memory that can be moved off the GPU
- * (swap_backing.h) has access rights per address range. The library sets these rights when peer access changes, and whenever
- * the range is mapped again.
+ * For memory of cuMemAlloc, peer access is a property of two contexts. Memory that swap can move off the GPU (swap_backing.h)
+ * has access rights per address range instead. The library sets these rights when peer access changes, and whenever the range
+ * is mapped again.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"

@@ -1,6 +1,6 @@
 /*
- * Queries and settings for device addresses. A program sees memory that can be moved off the GPU (swap_backing.h) as linear
- * memory of a context. To the driver, such memory belongs to no context, and does not exist while it is off the GPU.
+ * A program sees memory that swap can move off the GPU (swap_backing.h) as linear memory of a context. To the driver, such
+ * memory belongs to no context, and does not exist while it is off the GPU.
  */
 #include <string.h>
 
@@ -35,10 +35,7 @@ CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned in
 	return get(base, bytes, ptr);
 }
 
-/*
- * Writes the value of an attribute for which the driver answers differently for movable and for linear memory. Returns false,
- * and writes nothing, for all other attributes.
- */
+/* Writes an attribute that the driver states differently for movable and linear memory. Returns false for all others. */
 static bool attribute_of(const struct backing *b, CUpointer_attribute attr, void *value)
 {
 	switch ((int)attr) {
@@ -120,10 +117,7 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 	return result;
 }
 
-/*
- * Only operations on movable memory wait until that memory is on the GPU. Other operations must not wait, because another
- * thread's progress may depend on them.
- */
+/* Only operations on movable memory wait for its return. Another thread's progress may depend on other operations. */
 #define STREAM_VALUE(bits) \
 	CUresult hook_stream_value##bits( \
 		CUresult (*order)(CUstream, CUdeviceptr, cuuint##bits##_t, unsigned int), \
@@ -138,9 +132,7 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 STREAM_VALUE(32)
 STREAM_VALUE(64)
 
-/*
- * Unlike a single operation, a batch always waits until movable memory is on the GPU, because its addresses are not examined.
- */
+/* Unlike a single operation, a batch always waits until movable memory is on the GPU: its addresses are not examined. */
 CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,
 						    CUstreamBatchMemOpParams *, unsigned int),
 				  CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,

@@ -17,10 +17,7 @@
 
 #define MAX_POOLS 1024
 
-/*
- * The pools that the program created or imported, or from which it allocated. They have a list of their own, which is read 50
- * times a second. The map of all holdings (ptrmap.h) may have 100,000 other entries.
- */
+/* The pools that the program made, imported or used. Read 50 times a second; ptrmap.h may have 100,000 other entries. */
 struct known_pool {
 	CUmemoryPool handle;
 	int index;
@@ -48,9 +45,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Charges what the driver has now reserved for the pool. Gives back reserved_for_it, the quota that was reserved for a call
- * (reserved_update_charge()). The caller holds locks.pool: the reserved bytes before and after a driver call show what the call
- * took, so two calls must not overlap. Callers of reserve_growth(), and of all functions down to trim_locked(), hold it too.
+ * Charges the bytes that the driver now reserves for the pool, instead of reserved_for_it, the quota that was reserved for a
+ * call. The caller holds locks.pool, also during the driver call: the growth of the reserved bytes shows what that call took.
+ * Callers of the functions down to trim_locked(), and of reserve_growth(), hold locks.pool too.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -94,10 +91,7 @@ static void shrink(struct known_pool *p)
 	update_charge(p, 0);
 }
 
-/*
- * Call after the driver has destroyed the pool: gives its charge back. From then on, processes that imported the pool's memory
- * are charged.
- */
+/* Call after the driver has destroyed the pool. From then on, processes that imported the pool's memory are charged. */
 static void forget(struct known_pool *p)
 {
 	shared_drop(SHARED_EXPORTED_POOL, (uint64_t)(uintptr_t)p->handle);
@@ -106,10 +100,7 @@ static void forget(struct known_pool *p)
 	*p = pools[--pool_count];
 }
 
-/*
- * Handles the destruction of a pool from which something is still allocated. The driver would keep the pool's memory until
- * everything is freed, but no longer state its size. So the library destroys the pool only when everything is freed.
- */
+/* Destroys the pool only when all is freed. Meanwhile the driver would keep its memory, but no longer state its size. */
 static void defer_destroy(struct known_pool *p)
 {
 	CUmemoryPool current, standard;
@@ -177,10 +168,7 @@ static uint64_t max_growth(size_t bytes)
 		       : (bytes + RESERVED_STEP - 1) / RESERVED_STEP * RESERVED_STEP;
 }
 
-/*
- * Reserves quota for the largest growth that an allocation may cause, even if the pool seems to have room. That room may be
- * fragmented, or the driver may return it to the GPU meanwhile.
- */
+/* Reserves for the largest growth, even if the pool has room: that may be fragmented, or returned to the GPU meanwhile. */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
 	struct reserve_wait wait = { 0 };
@@ -188,10 +176,7 @@ static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool cou
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/*
-	 * This thread holds locks.pool, but the wait is short: the daemon answers a tenant that already holds GPU memory at
-	 * once. The tenant holds at least this process's context.
-	 */
+	/* A short wait, despite locks.pool: the daemon answers at once, because this tenant already holds a context. */
 	while (reserve_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;
@@ -202,7 +187,7 @@ struct async_request {
 	CUmemoryPool pool;
 	CUstream stream;
 	int index;
-	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream); /* either alloc or alloc_from is set */
+	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream); /* alloc or alloc_from is NULL */
 	CUresult (*alloc_from)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 };
 
@@ -220,7 +205,7 @@ static bool has_spare(const struct known_pool *p, size_t bytes)
 	return used <= reserved && bytes <= reserved - used;
 }
 
-/* Sets *ret_result to what the hook returns. Returns false if the pool's growth exceeds the quota, or `pools` is full. */
+/* Sets *ret_result to the hook's result. Returns false if the pool's growth exceeds the quota, or `pools` is full. */
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
 {
@@ -234,13 +219,10 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 						     : call(r, ptr, bytes);
 		return true;
 	}
-	/*
-	 * If the program named no pool (alloc_from is NULL), alloc_async() tries cuMemAlloc next. So a failure here is not
-	 * counted as a denial then.
-	 */
+	/* If the program named no pool, alloc_async() tries cuMemAlloc next, so a failure here is no denial yet. */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
-	/* The GPU's free memory may be kept for another tenant. Even then, the pool can use memory that it already reserved. */
+	/* Even while the GPU's free memory is reserved for another tenant, the pool can use memory that it already has. */
 	bool is_refused = swap_room_is_reserved(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
 	swap_room_check_result(*ret_result, r->index, growth);
@@ -251,9 +233,9 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 }
 
 /*
- * If a pool cannot grow by a whole step, the requested bytes alone may fit, so cuMemAlloc allocates them. cuMemFreeAsync and
- * cuMemFree accept such memory (CUDA Programming Guide, stream ordered memory allocator). This is not done during a capture,
- * which cuMemAlloc would break, nor for a pool that the program named, because the pool's pointers may be exported.
+ * If a pool cannot grow by a whole step, the requested bytes alone may fit, so cuMemAlloc allocates them. cuMemFreeAsync
+ * accepts such memory (CUDA Programming Guide, stream ordered memory allocator). Not during a capture, which cuMemAlloc would
+ * break. Not for a pool that the program named, because the pool's pointers may be exported.
  */
 static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
 {
@@ -266,10 +248,7 @@ static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, siz
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/*
- * Returns true if `stream` is captured: an allocation then makes a graph node and no memory. A capture in another stream does
- * not matter. NULL may mean either default stream here.
- */
+/* True if `stream` is captured, so an allocation only makes a graph node. NULL may mean either default stream here. */
 static bool is_captured(CUstream stream)
 {
 	CUstreamCaptureStatus status;
@@ -433,7 +412,7 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 	/* The charge does not shrink, because the driver keeps freed memory in the pool until the pool is destroyed. */
 	if (bytes < 0)
 		return true;
-	/* locks.pool must not be held here: if a reservation does not fit, hook_pool_trim() takes that lock. */
+	/* hook_pool_trim() takes locks.pool if a reservation does not fit, so this thread must not hold it here. */
 	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_record_import(&s))
 		return true;
 	WITH_LOCK(&locks.pool);

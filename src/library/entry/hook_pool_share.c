@@ -1,8 +1,8 @@
 /*
  * Pools that several processes use. A process exports a pool as a descriptor or a fabric handle, and an allocation as 64 bytes.
- * The process that created the pool is charged, until it ends or destroys the pool. After that, each process that imported
- * memory is charged for its imports, until it destroys the pool too. The GPU keeps the memory until the last process has
- * destroyed the pool. After the creator's end, NVML counts the memory for no process.
+ * The pool's creator is charged until it ends or destroys the pool. After that, each process that imported memory is charged
+ * for its imports, until it destroys the pool too. The GPU keeps the memory until the last process has destroyed the pool. NVML
+ * counts the memory for no process after the creator's end.
  */
 #include "library/entry/hook_pool.h"
 
@@ -66,10 +66,7 @@ static int index_of(CUdeviceptr ptr)
 	return process_device_index(device);
 }
 
-/*
- * Records an imported allocation. Returns false if the memory is charged to no process of the tenant and exceeds the quota, or
- * if host memory ran out.
- */
+/* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
 static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
 {
 	struct holding h = {

@@ -1,7 +1,4 @@
-/*
- * Functions that a tenant may not call, because they give memory or work that cannot be counted against its quotas
- * (driver_decisions.h has the reason for each). Without a tenant these hooks call the driver.
- */
+/* A tenant may not call these functions: their memory or work cannot be counted against its quotas (driver_decisions.h). */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
 #include "library/state/process_state.h"

@@ -1,7 +1,4 @@
-/*
- * Memory of the virtual memory API. The driver keeps physical memory until every obtained handle is released, and every mapping
- * and multicast binding is gone. Until then the memory is charged.
- */
+/* Physical memory is charged until all its handles are released, and all its mappings and multicast bindings are gone. */
 #include "library/entry/hook_vmm.h"
 
 #include "library/entry/hooks.h"
@@ -25,7 +22,7 @@ void vmm_add_reference(uint64_t number, int by)
 	struct holding h;
 
 	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h))
-		return; /* This process has no record of the memory. */
+		return;
 	h.related += (uint64_t)(int64_t)by;
 	if (h.related == 0) {
 		ptrmap_remove(HOLDING_PHYSICAL, number, &h);
@@ -44,7 +41,7 @@ uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 	return ptrmap_find(kind, key, &h) ? h.related : 0;
 }
 
-/* If there is no memory for the handle's record, the new reference is never removed, and so the memory stays charged. */
+/* If host memory for the handle's record runs out, the new reference is never removed, so the memory stays charged. */
 void vmm_add_handle(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
@@ -101,7 +98,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
 
-	/* Before cuInit the driver refuses the call and reads nothing, so `prop` must not be read here either. */
+	/* Before cuInit the driver refuses the call without reading `prop`, which may then be invalid. */
 	if (process_is_active() && handle && prop && process_device_exists(0))
 		h.device = charge_location_index(&prop->location);
 	if (h.device < 0)
@@ -110,10 +107,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = create(handle, bytes, prop, flags);
 	swap_room_check_result(result, h.device, bytes);
-	/*
-	 * Another thread may just have released a handle with the same value. Its hook_mem_release() removes the old handle's
-	 * record before it gives up locks.vmm. So record the new handle only under that lock.
-	 */
+	/* A thread that just released a handle with the same value removes its record before it gives up locks.vmm. */
 	WITH_LOCK(&locks.vmm);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
 		return result;
@@ -138,7 +132,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 {
 	if (!process_is_active())
 		return release(handle);
-	/* locks.vmm is held during the call, because the driver may give the same handle value to another thread at once. */
+	/* The driver may give this handle value to another thread during the call. */
 	WITH_LOCK(&locks.vmm);
 	CUresult result = release(handle);
 	if (result == CUDA_SUCCESS)
@@ -158,10 +152,7 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&locks.vmm);
 	CUresult result = retain(handle, addr);
-	/*
-	 * Look the memory's number up by address first, because this process may not know the handle yet. Mappings are recorded
-	 * by their first address. For an address inside a mapping, look the number up by the handle.
-	 */
+	/* This process may not know the handle, so first look up the address. For one inside a mapping, use the handle. */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
 		vmm_add_handle(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));

@@ -18,10 +18,7 @@
  *     BINDING   place in a multicast object -> number
  */
 
-/*
- * Returns the number of the memory that has the handle `key` (kind HOLDING_HANDLE), or whose mapping begins at address `key`
- * (HOLDING_MAPPING). 0 if this process does not know the memory.
- */
+/* The number of the memory with handle `key` (HOLDING_HANDLE) or mapped at address `key` (HOLDING_MAPPING); 0: unknown. */
 uint64_t vmm_number_of(enum holding_kind kind, uint64_t key);
 
 uint64_t vmm_new_number(void);

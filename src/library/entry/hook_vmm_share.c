@@ -1,7 +1,4 @@
-/*
- * Memory of the virtual memory API that one process gives to another, as a descriptor or a fabric handle. All processes must
- * recognize the same memory: by a descriptor's tag (fd_tag.h), or by the bytes of a fabric handle.
- */
+/* Processes recognize memory that they share by the tag of its descriptor (fd_tag.h), or by the bytes of a fabric handle. */
 #include <string.h>
 
 #include "library/entry/hook_vmm.h"
@@ -14,10 +11,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/sys/locks.h"
 
-/*
- * Tags exported memory so that importers recognize it. Does nothing for memory that this process has imported, or of which it
- * has no record. Each importing process finds out itself whether it is charged.
- */
+/* Tags exported memory so that importers recognize it. Skips memory that was imported or is not recorded. */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
 {
 	struct holding h;
@@ -64,8 +58,8 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 }
 
 /*
- * Returns the key by which processes recognize the memory, and its size in pages. Only a descriptor's tag tells the size: if
- * there is one, sets *ret_is_sized to true. Memory of unknown size is charged when it is mapped.
+ * Returns the key by which processes recognize the memory, and its size in pages. Only a descriptor's tag tells the size; then
+ * *ret_is_sized is true. Memory of unknown size is charged when it is mapped.
  */
 static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, bool *ret_is_sized)
 {
@@ -82,7 +76,6 @@ static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, b
 	return tag;
 }
 
-/* Returns the device index to charge, or -1 if nothing is charged. */
 static int place_of(CUmemGenericAllocationHandle handle)
 {
 	CUmemAllocationProp prop;
@@ -93,10 +86,7 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	return charge_location_index(&prop.location);
 }
 
-/*
- * Records imported memory. Returns false if the memory is charged to no process of the tenant and exceeds the quota, or if host
- * memory ran out.
- */
+/* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
 static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);

@@ -1,13 +1,9 @@
-/*
- * The hand-written hooks, in hook_<kind>.c. Each HOOK row of driver_table.h names its hook, which gets the real function and
- * the call's arguments. Rows with the same hook have the same prototype.
- */
+/* Each HOOK row of driver_table.h names its hook, which gets the real function and the call's arguments. */
 #pragma once
 
 #include "abi/driver_table.h"
 
 #define HOOK_REST(...) __VA_ARGS__
-/* Declares hook_<hook>(real, params...). Rows with the same hook repeat the declaration, which C allows. */
 #define DECLARE_HOOK_FUNCTION(symbol, hook, params, args) \
 	CUresult hook_##hook(CUresult(*real_function) params, HOOK_REST params);
 

@@ -1,7 +1,4 @@
-/*
- * The exported driver functions, one for each row of driver_table.h. A function that is called before the driver is loaded, or
- * that this driver lacks, returns an error that says so.
- */
+/* Exports a function for each row of driver_table.h. It returns an error if the driver is not loaded, or lacks the function. */
 #include "library/entry/hooks.h"
 #include "library/launch/fast_path_pass.h"
 #include "library/launch/gate.h"
@@ -10,7 +7,7 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* Tells WORK_READS() whether the driver will read the call's pointers: without a context the driver refuses all work. */
+/* Without a context the driver refuses all work, and does not read the call's pointers. WORK_READS() needs to know. */
 static bool has_context(void)
 {
 	return process_current_index() >= 0;
@@ -21,7 +18,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
 }
 
-/* The first call of each function goes to a separate function, so that later calls need no stack frame. */
+/* The first call of each function is a separate function, so that later calls need no stack frame. */
 #define WRAP_HOOK(symbol, hook, params, args) \
 	static __attribute__((noinline, cold)) CUresult first_##symbol params \
 	{ \
@@ -57,8 +54,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 
 /*
  * A launch takes the fast path (fast_path.h) if that is open. A separate function calls the gate, so that the fast path is
- * short, straight code. The call of that function is no tail call: for a tail call, the compiler would first move all
- * arguments.
+ * short, straight code. The call of that function is no tail call, for which the compiler would first move all arguments.
  */
 #define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
 	static __attribute__((noinline)) CUresult gated_##symbol params GATED_BODY( \

@@ -4,10 +4,7 @@
 #include "library/loader/real.h"
 #include "library/sys/locks.h"
 
-/*
- * The library remembers the streams of at most this many captures. If there are more, it does not notice when one of the others
- * ends because its stream is destroyed.
- */
+/* At most this many captures' streams are remembered. If another capture ends because its stream ends, that is missed. */
 #define ORIGINS 64
 
 struct origin {
@@ -47,7 +44,7 @@ CUresult captures_began(CUstream stream, CUresult result)
 	return result;
 }
 
-/* Removes one capture of the stream, or of the context if `stream` is NULL. False if there is none. */
+/* Forgets one capture of the stream, or of the context if `stream` is NULL. Returns false if there is none. */
 static bool forget(CUstream stream, CUcontext context)
 {
 	WITH_LOCK(&locks.captures);
@@ -59,10 +56,7 @@ static bool forget(CUstream stream, CUcontext context)
 	return false;
 }
 
-/*
- * True if cuStreamEndCapture, which returned `result`, ended the capture. An invalidated capture ends too, with one of the
- * capture errors. After other errors the capture continues.
- */
+/* An invalidated capture ends, too, and cuStreamEndCapture returns a capture error. After other errors it continues. */
 static bool has_ended(CUstream stream, CUresult result)
 {
 	CUstreamCaptureStatus status;

@@ -5,7 +5,7 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-/* Tracing requires the gate only if the trace's clock is not the processor's counter (trace_launch.h). */
+/* A trace needs the gate only if its clock is not the processor's counter (trace_launch.h). */
 static bool must_take_gate(void)
 {
 	uint32_t detours = atomic_load(&process_state.detours);
@@ -14,7 +14,7 @@ static bool must_take_gate(void)
 	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
 }
 
-/* Returns true if all conditions of fast_path.h hold, except the lease, which each launch checks itself. */
+/* The conditions of fast_path.h, except the lease, which each launch checks. */
 static bool conditions_hold(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];

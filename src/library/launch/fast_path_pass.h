@@ -1,27 +1,23 @@
-/* How a launch takes the fast path (fast_path.h), and how the gate opens it. */
 #pragma once
 
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/fast_path.h"
 #include "library/state/process_state.h"
 
-/* Call after the gate let a launch pass: opens the device's fast path if all conditions of fast_path.h are true. */
+/* Call after the gate let a launch pass. Opens the device's fast path if the conditions of fast_path.h are true. */
 void fast_path_try_open(int device);
 
-/*
- * Returns the stream's record if a launch may pass without gate_enter(); then call fast_path_leave(). NULL if the launch must
- * take the gate.
- */
+/* If a launch may skip gate_enter(), returns the stream's record; then call fast_path_leave(). Otherwise NULL. */
 static inline struct inflight_stream *fast_path_pass(CUstream stream)
 {
 	uintptr_t key = inflight_fast_path_key(stream);
 	struct inflight_stream *s = inflight_fast_path_place(key);
 
-	/* keeps the compiler from computing each field's address anew from the hash */
+	/* Keeps the compiler from computing each field's address anew from the hash. */
 	__asm__("" : "+r"(s));
 	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
 		return NULL;
-	/* NULL has key 0, and so has an unused record. But an unused record has no device bits, so the launch does not pass. */
+	/* An unused record has key 0, as NULL has. But it has no device bits, so such a launch does not pass. */
 	if (unlikely(!(atomic_load_explicit(&fast_path.open, memory_order_acquire) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
 		return NULL;
@@ -31,18 +27,15 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 
-/*
- * The rest of fast_path_leave(): records a mark (inflight.h) behind the work if mark_every launches have no mark, and opens
- * the device's fast path again if it was closed meanwhile. Returns CUDA_SUCCESS.
- */
+/* The rest of fast_path_leave(): records a mark (inflight.h) if one is due, and opens the fast path if it was closed. */
 CUresult fast_path_leave_slowly(struct inflight_stream *s);
 
-/* Call after the driver's call returned `result`: counts the launch. Returns `result`. */
+/* Call after the driver's call. Counts the launch, and returns `result`. */
 static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))
-		return result; /* the launch failed, so it put no work in flight */
-	/* The helper thread may have found meanwhile that nothing is in flight, and closed the fast path. */
+		return result;
+	/* The helper thread may have found nothing in flight meanwhile, and closed the fast path. */
 	if (unlikely(inflight_count(s) ||
 		     !(atomic_load_explicit(&fast_path.open, memory_order_relaxed) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))

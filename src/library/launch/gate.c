@@ -12,24 +12,18 @@
 #include "library/state/helper.h"
 #include "library/trace/trace_record.h"
 
-/* Each sleep is short, so that a thread soon notices that the daemon is gone. */
+/* These sleeps are short, so that a thread soon notices that the daemon is gone. */
 #define LEASE_NAP_NS (50 * NS_PER_MS)
 #define DEPTH_NAP_NS (500 * NS_PER_US)
-/*
- * How long the gate waits for the process's own work to end. Bounded, because a prediction may be far too long, and because a
- * kernel in flight may wait for a kernel that the gate holds back.
- */
+/* Bounds of a wait for in-flight work: predictions may be too long, or that work may wait for work that the gate holds back. */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
-/*
- * After a stall (is_stalled()), calls pass at once while less work than this is in flight. With more in flight, each call waits
- * for up to DEPTH_PATIENCE_MAX_NS.
- */
+/* After a stall (is_stalled()), calls pass while less than this is in flight; with more, each waits DEPTH_PATIENCE_MAX_NS. */
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
 /*
- * Even beyond the depth, a second unit of work may pass while one is in flight. Otherwise the GPU would idle between long
- * kernels. But no second unit passes while long_work_ns or more is in flight, because it would run past the end of the lease.
+ * Even beyond the depth, a second unit of work may pass while one is in flight, or the GPU would idle between long kernels. Not
+ * while long_work_ns or more is in flight: the second unit would run past the end of the lease.
  */
 #define ITEMS_MIN 2
 
@@ -43,10 +37,7 @@ static bool has_room(const struct inflight_device *f, uint64_t depth_ns, uint64_
 		atomic_load_explicit(&f->inflight, memory_order_relaxed) < ITEMS_MIN);
 }
 
-/*
- * Returns true if a wait for the process's own work was given up, no work has ended since, and less than STALL_DEPTH_NS is in
- * flight: another wait would be useless.
- */
+/* True if another wait for the process's own work would be useless: a wait was given up, and no work has ended since. */
 static bool is_stalled(const struct inflight_device *f)
 {
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
@@ -59,9 +50,9 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		     const struct inflight_device *f)
 {
 	/*
-	 * Under LEASE_PACED, tokens limit the work, so the bound is that of LEASE_FREE. But tenants that run at the same time
-	 * (pace_most_x100() is not 0) share one lease, and must finish their work soon after that lease ends. So depth_ns
-	 * bounds their work.
+	 * Under LEASE_PACED, tokens limit the work, so its bound is that of LEASE_FREE. But tenants that run at the same time
+	 * (pace_most_x100() is not 0) share one lease, and must finish soon after that lease ends. So depth_ns bounds their
+	 * work.
 	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
@@ -73,24 +64,18 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 	return false;
 }
 
-/*
- * Records under which state of the lease the work passed. The work's length is predicted under LEASE_GO, and under LEASE_PACED
- * if the tenant runs at the same time as others. Such a tenant pays the length in tokens.
- */
+/* The length of work under LEASE_GO, or of a tenant that runs beside others (which pays it in tokens), is predicted. */
 static void record_pass(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
 	pass->device = d;
 	pass->is_counted_launching = true;
 	pass->is_paced = state == LEASE_PACED;
-	/*
-	 * A tenant that otherwise runs at the same time as others also pays for work under LEASE_GO, when no other tenant runs.
-	 * These payments show the daemon the tenant's undisturbed speed.
-	 */
+	/* A tenant that runs beside others pays even when alone, under LEASE_GO: this shows its undisturbed speed. */
 	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
 }
 
-/* Returns the lease's state for this process: LEASE_STOP while another process of the tenant has the turn. */
+/* While another process of the tenant has the turn, this process sees LEASE_STOP. */
 static enum lease_state process_lease_state(uint32_t word, const struct region_control_device *c)
 {
 	enum lease_state state = lease_state_of(word);
@@ -99,8 +84,8 @@ static enum lease_state process_lease_state(uint32_t word, const struct region_c
 }
 
 /*
- * A thread's wait for the process's own work. The waiting time starts again at 0 when any work ends. It does not start again
- * when the lease ends: a lease may be shorter than the patience, and then the thread would never give up.
+ * A thread's wait for the process's own work. The waiting time restarts at 0 when any work ends, but not when the lease ends. A
+ * lease may be shorter than the patience, and then the thread would never give up.
  */
 struct depth_wait {
 	bool has_begun;
@@ -108,7 +93,7 @@ struct depth_wait {
 	uint64_t completed;
 };
 
-/* Makes the helper thread poll the stream's work now, because under LEASE_FREE that thread polls rarely. */
+/* Under LEASE_FREE the helper thread polls rarely, so make it poll the stream's work now. */
 static void request_poll(struct inflight_stream *own)
 {
 	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))
@@ -116,10 +101,7 @@ static void request_poll(struct inflight_stream *own)
 	helper_wake();
 }
 
-/*
- * Sleeps until the process's own work may have ended. Returns true if the wait is given up, because nothing has ended. `own` is
- * the work's stream under LEASE_FREE, otherwise NULL.
- */
+/* Returns true to give up, because nothing has ended. `own` is the work's stream under LEASE_FREE, otherwise NULL. */
 static bool wait_for_depth(struct inflight_device *f, struct region_slot_device *d,
 			   struct depth_wait *wait, struct inflight_stream *own)
 {
@@ -140,10 +122,7 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 		request_poll(own);
 	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
-	/*
-	 * Give up only after a sleep in which the helper thread could poll: the work may have ended while this thread waited
-	 * for the lease.
-	 */
+	/* While this thread waited for the lease, work may have ended unseen: give up only after a sleep. */
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
 		return false;
 	atomic_store(&f->stalled_at, completed + 1);
@@ -161,10 +140,7 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 	return is_lost ? TRACE_WAIT_CAP : TRACE_WAIT_GRANT;
 }
 
-/*
- * If no work is in flight on the device, records since when a launch waits. After a pause of STEP_PAUSE_NS without work,
- * a step begins at that time (step.h).
- */
+/* Records since when a launch waits on an idle device. After STEP_PAUSE_NS without work, a step begins then (step.h). */
 static void note_launch_waiting(const struct gate_pass *pass, const struct work *work,
 				uint64_t since_ns)
 {
@@ -176,7 +152,7 @@ static void note_launch_waiting(const struct gate_pass *pass, const struct work 
 		atomic_compare_exchange_strong(&f->launch_waiting_since_ns, &none, since_ns);
 }
 
-/* Holds the thread until the lease and in-flight work let it pass. Returns with `launching` incremented. */
+/* Returns with `launching` incremented. */
 static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
 	struct inflight_device *f = &inflight_devices[pass->index];
@@ -187,7 +163,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 
 	note_launch_waiting(pass, work, start);
 	for (;;) {
-		/* Read both pointers in each round, because a new daemon brings new pages. */
+		/* A new daemon brings new pages, so read both pointers in each round. */
 		struct region_slot_device *d = process_slot_device(pass->index);
 		const struct region_control_device *c = process_control_device(pass->index);
 
@@ -221,10 +197,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		} else {
 			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
 
-			/*
-			 * Under LEASE_STOP the daemon must learn at once that a thread waits. Under LEASE_CLOSING the daemon
-			 * polls this tenant anyway.
-			 */
+			/* Under LEASE_STOP the daemon must learn of a waiting thread. It polls under LEASE_CLOSING. */
 			if (is_first && !is_known && state == LEASE_STOP)
 				bell_ring(pass->index);
 			is_known = true;
@@ -251,7 +224,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	}
 }
 
-/* True in the most common case in which may_pass() is true: in free run, with room for more work. Reads few cache lines. */
+/* The most common case of may_pass(): in free run, with room for more work. Reads few cache lines. */
 static inline bool is_free(const struct region_control_device *c, const struct inflight_device *f)
 {
 	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
@@ -260,9 +233,9 @@ static inline bool is_free(const struct region_control_device *c, const struct i
 }
 
 /*
- * Enters the hold, inside which the process's memory stays on the GPU (swap_hold.h). If the hold is closed, waits a short time
- * and returns false; then the work must pass the gate again. If the GPU has no room for the memory (SWAP_NO_ROOM), sets
- * pass->is_refused and returns true.
+ * Keeps the process's memory on the GPU until leave_detours() (swap_hold.h). If swap is moving memory (SWAP_HOLD_CLOSED), waits
+ * a short time and returns false; then the work must pass the gate again. Sets pass->is_refused if the GPU has no room for the
+ * memory.
  */
 static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const struct work *work)
 {
@@ -280,10 +253,7 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 	return false;
 }
 
-/*
- * Does what only some processes need (enum process_detour): enters the hold, and begins a trace record. Returns false if the
- * work must pass the gate again (enter_hold()).
- */
+/* Also begins a trace record. Returns false if the work must pass the gate again (enter_hold()). */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
 	if (swap_is_on() && !enter_hold(pass, work))
@@ -342,10 +312,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->inflight.is_concurrent = pass->is_paced;
 		pass->inflight.pays = pass->pays;
-		/*
-		 * Under LEASE_GO no other tenant's work runs. Take several samples at a time then, so that the program's own
-		 * speed is known soon.
-		 */
+		/* No other tenant's work runs under LEASE_GO. Take several samples, to learn the program's own speed soon. */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
 		inflight_begin(pass->stream, work, &pass->inflight);
 	}
@@ -364,7 +331,7 @@ static void show_busy(struct region_slot_device *slot, int index)
 	if (wanted_ns > atomic_load(&f->idle_since_ns) + STEP_PAUSE_NS)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	inflight_show_busy(slot, f, true);
-	/* With SYNC_POINT_ENDS_USE the daemon wants to learn at once that work begins on an idle device. */
+	/* With SYNC_POINT_ENDS_USE the daemon must learn at once that work begins on an idle device. */
 	if (atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 				 memory_order_relaxed) == SYNC_POINT_ENDS_USE)
 		bell_ring(index);
@@ -399,9 +366,7 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		fast_path_try_open(pass->index);
 }
 
-/*
- * Finds a context that was made without the library's hooks. From the next launch on, its default stream is counted separately.
- */
+/* A context may have been made without the library's hooks. Its default stream is counted separately from now on. */
 static void find_unhooked_context(const struct inflight_stream *only)
 {
 	CUcontext context = NULL;

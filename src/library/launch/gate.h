@@ -35,16 +35,16 @@
 
 struct gate_pass {
 	struct region_slot_device *device; /* NULL if the work is not gated */
-	/* the record of the work's stream; NULL if the work is done when the call returns, or the stream has no record */
+	/* The record of the work's stream. NULL if the stream has none, or the work is done when the call returns. */
 	struct inflight_stream *stream;
-	int index;      /* device index */
+	int index;
 	bool is_leased; /* the work's length is predicted, and sometimes measured */
 	bool pays;      /* the tenant pays tokens for the work, by its length (pace.h) */
 	bool is_paced;  /* the work passed under LEASE_PACED: other tenants' work may run too */
-	/* The driver must not be called: return CUDA_ERROR_OUT_OF_MEMORY, and call gate_leave() as always. */
+	/* Do not call the driver: return CUDA_ERROR_OUT_OF_MEMORY, and call gate_leave() as always. */
 	bool is_refused;
-	bool is_counted_launching; /* `launching` in the slot counts this launch */
-	/* DETOUR_HOLD: the memory is kept on the GPU (swap_hold.h). DETOUR_TRACE: the work is recorded. */
+	bool is_counted_launching;
+	/* DETOUR_HOLD: swap keeps the memory on the GPU (swap_hold.h). DETOUR_TRACE: the work is recorded. */
 	uint32_t detours;
 	uint64_t trace_begin; /* ticks */
 	struct inflight_pass inflight;

@@ -5,7 +5,7 @@ void pace_spend(int index, uint64_t ns, bool is_untried)
 	struct region_report *report = atomic_load_explicit(&process_state.report,
 							    memory_order_acquire);
 
-	/* If the tenant no longer runs at the same time as others, nothing is to be paid. */
+	/* The tenant may no longer run at the same time as others, and then pays nothing. */
 	if (!pace_most_x100(index))
 		return;
 	if (ns > PACE_MOST)

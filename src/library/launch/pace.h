@@ -10,9 +10,7 @@
  *   graph         as 2^20 threads, because its content is not examined
  *
  * For a tenant that runs at the same time as others, under MPS, tokens are nanoseconds of predicted length. Such a tenant pays
- * for work after the work was handed to the driver. Until it has paid, depth_ns limits how much work passes.
- *
- * Thread safe.
+ * after its work was handed to the driver. Until it has paid, depth_ns limits how much work passes. Thread safe.
  */
 #pragma once
 
@@ -21,7 +19,7 @@
 
 #define PACE_BYTES_OF_TOKEN 16
 #define PACE_GRAPH (UINT64_C(1) << 20)
-/* The most tokens that a unit of work costs; the limit keeps the sums far from overflow. */
+/* Keeps the sums far from overflow. */
 #define PACE_MOST (UINT64_C(1) << 50)
 
 static inline uint64_t pace_cost(const struct work *work)
@@ -42,7 +40,7 @@ static inline uint64_t pace_cost(const struct work *work)
 	return cost < PACE_MOST ? cost : PACE_MOST;
 }
 
-/* True if fewer tokens are spent than granted. Compares by the difference, so that both counters may wrap. */
+/* Both counters may wrap, so compares their difference. */
 static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 {
 	uint64_t granted = atomic_load(&process_control_device(index)->granted);
@@ -50,10 +48,7 @@ static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 	return (int64_t)(granted - atomic_load(spent)) > 0;
 }
 
-/*
- * Returns the largest part of the GPU that the tenant may use, in hundredths of a percent. Returns 0 if the tenant does not run
- * at the same time as others (under MPS).
- */
+/* The tenant's largest part of the GPU, in percent * 100. 0 if it does not run at the same time as others (under MPS). */
 static inline uint32_t pace_most_x100(int index)
 {
 	const struct region_control *c = atomic_load_explicit(&process_state.control,
@@ -62,12 +57,12 @@ static inline uint32_t pace_most_x100(int index)
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/* Adds the predicted length of work to struct region_spent. is_untried: the result of estimate_is_untried(). */
+/* Pays the predicted length of work in tokens. is_untried is the result of estimate_is_untried(). */
 void pace_spend(int index, uint64_t ns, bool is_untried);
 
 /*
  * Returns false if no granted tokens are left, so the work must wait. Otherwise pays, unless tokens are nanoseconds
- * (pace_spend()). Threads that pay at the same moment may all pass with the same last tokens, and the tenant then owes the
+ * (pace_spend()). Threads that pay at the same moment may all pass with the same last tokens; then the tenant owes the
  * difference.
  */
 static inline bool pace_pay(int index, const struct work *work)

@@ -10,47 +10,41 @@
 #include "library/state/process_state.h"
 #include "library/sys/locks.h"
 
-/* Time between two polls of the helper thread while work is in flight (measured in docs/decisions/in-flight-bounds.md). */
+/* Times between two polls of the helper thread while work is in flight (measured: docs/decisions/in-flight-bounds.md). */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
-/*
- * Time between polls under a lease while at least 4 * POLL_AHEAD_NS of work is in flight. No poll is needed before half of that
- * work has ended, and each poll takes the driver's lock.
- */
+/* Time between polls while 4 * POLL_AHEAD_NS of work is in flight under a lease. Each poll takes the driver's lock. */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
- * If a thread waits for in-flight work in free run, the helper thread polls at once, because predictions may be too long. The
- * time between further polls is a hundredth of the bound of in-flight work, but at least POLL_DEPTH_NS. During a long wait
- * polls become rarer, by a factor of up to RARER_MOST.
+ * If a thread waits for in-flight work in free run, predictions may be too long, so the helper thread polls at once. The time
+ * to the next poll is a hundredth of the bound of in-flight work, at least POLL_DEPTH_NS. In a long wait it grows by up to
+ * RARER_MOST.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define RARER_MOST 4
-/* A thread is ahead of the GPU while this much work is in flight, or half of depth_ns if that is less. */
+/* A thread is ahead of the GPU while this much work, or half of depth_ns if less, is in flight. */
 #define LEAD_NS ((int64_t)NS_PER_MS)
-/* While there is no daemon, a tenant may save up the unused part of its cap for this long. */
+/* Without a daemon, a tenant may save up the unused part of its cap for this long. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
-/* poll_free_ns() multiplies the time between polls by this; 1 to RARER_MOST */
+/* The factor by which polls have become rarer in a long wait. */
 static uint64_t rarer = 1;
 
-/*
- * Each device's totals. Only the helper thread uses them, except the fields that count_use() accesses. locks.report guards
- * these fields, because a thread that has waited for all work calls count_use() too.
- */
+/* For the helper thread. locks.report guards what count_use() accesses, because threads that waited call that too. */
 static struct {
-	uint64_t busy_ns; /* total time with work in flight until seen_ns */
+	uint64_t busy_ns; /* time with work in flight until seen_ns */
 	bool is_busy;
-	uint64_t seen_ns; /* time until which busy_ns is counted; 0 if nothing was counted yet */
+	uint64_t seen_ns;       /* until when busy_ns is counted; 0 if it is not yet */
 	uint64_t worked_at_ns;  /* when a poll last saw work */
 	bool has_reported_idle; /* idleness was reported since worked_at_ns */
-	uint32_t lease;         /* the lease word to which has_lead belongs */
-	bool has_lead;          /* the thread was ahead of the GPU (LEAD_NS) under that lease */
+	uint32_t lease;         /* has_lead is about this lease word */
+	bool has_lead;          /* the thread was ahead of the GPU (LEAD_NS) */
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
-/* Adds the tokens (nanoseconds of GPU time) that the tenant's cap allows in elapsed_ns, and subtracts used_ns. */
+/* Adds the nanoseconds of GPU time that the tenant's cap allows in elapsed_ns, and subtracts used_ns. */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
@@ -75,10 +69,7 @@ static enum lease_state lease_of(int index)
 	return lease_state_of(atomic_load(&process_control_device(index)->lease));
 }
 
-/*
- * True if the daemon must be told that the device is idle: no work is in flight under LEASE_GO, and the daemon was not told
- * since work last ended.
- */
+/* The daemon must be told when no work is in flight under LEASE_GO, once after work has ended. */
 static bool must_report_idle(int index)
 {
 	return !account[index].is_busy && !account[index].has_reported_idle &&
@@ -101,9 +92,7 @@ static void report_idle(int index, uint64_t idle_ns)
 	bell_ring(index);
 }
 
-/*
- * Rings the doorbell if the daemon should read the slot before its next poll. has_worked: there was work since the last call.
- */
+/* Rings the doorbell if the daemon should read the slot before its next poll. has_worked: work ran since the last call. */
 static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - account[index].worked_at_ns;
@@ -127,8 +116,8 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 }
 
 /*
- * Under a lease, behind_ns counts the busy time while the program is not ahead of the GPU (LEAD_NS). ramp_ns counts only the
- * time at the start of each lease, until the program is first ahead: what a turn costs the tenant (policy/lease/quantum.c).
+ * Under a lease, behind_ns counts the busy time while the program is not ahead of the GPU (LEAD_NS). ramp_ns counts only such
+ * time at the start of each lease, until the program is first ahead: the cost of a turn (policy/lease/quantum.c).
  */
 static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 {
@@ -153,10 +142,7 @@ static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
 }
 
-/*
- * Counts the time since the last call as busy if there was work in flight, and writes the totals into the slot. is_busy: there
- * is work in flight at now_ns. The caller holds locks.report.
- */
+/* is_busy: work is in flight at now_ns. The caller holds locks.report. */
 static void count_use(int index, bool is_busy, int64_t inflight_ns, uint64_t now_ns)
 {
 	struct region_slot_device *d = process_slot_device(index);
@@ -180,17 +166,16 @@ static void count_use(int index, bool is_busy, int64_t inflight_ns, uint64_t now
 	atomic_store_explicit(&d->launches, inflight_launches(index), memory_order_relaxed);
 }
 
-/* is_busy: the poll at now_ns found work in flight. */
 static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	WITH_LOCK(&locks.report);
 	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
-	/* A thread may have waited for all the work since the helper thread's poll. */
+	/* A thread may have waited for all the work since the poll at now_ns. */
 	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 
-	/* A thread that waited for all the work may already have counted time beyond now_ns. */
+	/* Then that thread may already have counted time beyond now_ns. */
 	if (now_ns < account[index].seen_ns)
 		now_ns = account[index].seen_ns;
 	count_use(index, is_busy, atomic_load_explicit(&f->inflight_ns, memory_order_relaxed),
@@ -223,7 +208,7 @@ void report_end_of_work(int index)
 	inflight_show_busy(d, f, false);
 	if (inflight_has_ended(index))
 		return;
-	/* Another thread launched while it still saw `busy` set, so that thread has not woken the helper thread. */
+	/* Another thread launched while it still saw `busy` set, so it has not woken the helper thread. */
 	inflight_show_busy(d, f, true);
 	helper_wake();
 }
@@ -265,7 +250,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns;
 }
 
-/* True if every device with work has at least 4 * POLL_AHEAD_NS of it in flight, and no thread waits for work to end. */
+/* No thread waits for work to end, and each busy device has at least 4 * POLL_AHEAD_NS of work in flight. */
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /*
  * Reports to the daemon, through this process's slot: whether each device is busy, how long it was busy, and how much work is
- * in flight. The helper thread reports after each of its polls. A thread that has waited for all the work can report at once.
+ * in flight. The helper thread reports after each poll. A thread that has waited for all the work can report at once.
  */
 #pragma once
 
@@ -13,12 +13,9 @@
 
 /* Devices (bits) by the state of their lease. */
 struct report_leases {
-	/*
-	 * The lease has ended on these devices, or launches wait for tokens. Another tenant may wait until the work in flight
-	 * has ended, so poll often.
-	 */
+	/* The lease has ended, or launches wait for tokens. Another tenant may wait for the work in flight, so poll often. */
 	uint32_t closing;
-	/* The lease is LEASE_FREE, and no thread waits for the device's work in flight. */
+	/* The lease is LEASE_FREE, and no thread waits for the device's work. */
 	uint32_t in_free_run;
 	bool is_any; /* the lease of some device is not LEASE_FREE */
 };
@@ -29,27 +26,22 @@ struct report {
 	uint32_t busy;  /* devices (bits) with work in flight */
 	bool any_busy;  /* a device is busy, or a thread waits for in-flight work */
 	bool any_waits; /* a thread waits at the gate */
-	/*
-	 * Time to the next poll while nothing is in flight: REPORT_IDLE_NS, or less if the daemon must be told sooner that a
-	 * device is idle.
-	 */
+	/* Time to the next poll while nothing is in flight. Less than REPORT_IDLE_NS if the daemon must be told sooner. */
 	uint64_t idle_ns;
 };
 
-/* Polls the work in flight and updates the slot. For the helper thread. */
+/* For the helper thread: polls the work in flight and updates the slot. */
 struct report report_devices(uint64_t now_ns);
-/* Returns the time until the next poll. For the helper thread. */
 uint64_t report_next_poll_ns(const struct report *report, bool was_woken);
 
 /*
- * Call after a wait for work on device `index`, and after inflight_note_end(): if nothing is in flight, counts the busy time
- * until now and clears `busy`. Otherwise the helper thread would do so up to POLL_AHEAD_NS later, and the tenant would pay for
- * that time. Thread safe.
+ * Call after a wait for work, and after inflight_note_end(). If nothing is in flight, counts the busy time and clears `busy`.
+ * The helper thread would do so up to POLL_AHEAD_NS later, and the tenant would pay for that time. Thread safe.
  */
 void report_end_of_work(int index);
 
-/* For use without a daemon: true if the tenant's cap on GPU time now allows work on device `index`. Thread safe. */
+/* Without a daemon: true if the tenant's cap on GPU time now allows work on the device. Thread safe. */
 bool report_local_cap_allows(int index);
 
-/* Call in a forked child: forgets the parent's totals. */
+/* Call in a forked child. */
 void report_reset(void);

@@ -4,10 +4,9 @@
 #include "library/launch/inflight/inflight_settle.h"
 #include "library/state/process_state.h"
 
-/* Each device's last step. */
 static struct {
-	_Atomic uint64_t at_ns;    /* when the step ended; 0 if there was none */
-	_Atomic uint64_t launches; /* inflight_launches() of the device at that time */
+	_Atomic uint64_t at_ns;    /* the end of the device's last step; 0 if there was none */
+	_Atomic uint64_t launches; /* inflight_launches() at that time */
 } last[REGION_MAX_DEVICES];
 
 static void count_step(struct step_counts *c, uint64_t ns)

@@ -8,11 +8,10 @@
  *   cuStreamSynchronize   if no other stream of the device has work in flight: a sync point (sync_point.h)
  *   cuEventSynchronize    for servers that launch the next step before they read this one's result
  *
- * A step begins where the last one ended. But after STEP_PAUSE_NS or more without work in flight, a step begins at the first
- * launch, even if that launch waits at the gate. So a server's wait for a request is not part of a step, but its wait for the
- * GPU is.
+ * A step begins where the last one ended. But after STEP_PAUSE_NS without work in flight, it begins at the first launch, even
+ * if that launch waits at the gate. So a server's wait for a request is not part of a step, but its wait for the GPU is.
  *
- * Not on the launch path. Thread safe. Threads that wait on one device for different work end each other's steps.
+ * Thread safe. Threads that wait on one device for different work end each other's steps.
  */
 #pragma once
 
@@ -22,10 +21,7 @@
 
 #define STEP_PAUSE_NS (20 * NS_PER_MS)
 
-/*
- * Ends a step if something was launched since the last step ended. Call when a wait for all work of the device has ended, at
- * now_ns.
- */
+/* Call at now_ns, after a wait for all work of the device. Ends a step if something was launched since the last one. */
 void step_end(int index, uint64_t now_ns);
 /* Call after the thread has waited for an event of its current context. */
 void step_after_event(void);

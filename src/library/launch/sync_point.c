@@ -8,13 +8,12 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* For each device, values of its last sync point, whichever thread reached it. */
+/* Each device's last sync point, whichever thread reached it. */
 static struct {
-	_Atomic uint64_t at_ns;     /* time of the last sync point */
-	_Atomic uint64_t waited_ns; /* region_slot_device.waited_ns at that time */
+	_Atomic uint64_t at_ns;
+	_Atomic uint64_t waited_ns; /* region_slot_device.waited_ns at at_ns */
 } last[REGION_MAX_DEVICES];
 
-/* The device and its launches, as of the beginning of this thread's wait. */
 static __thread struct {
 	int index;
 	uint64_t launches;
@@ -64,7 +63,7 @@ static void sync_point(int index, struct inflight_stream *only)
 	step_end(index, now_ns);
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
-	/* First report the busy time, and only then count the sync point: the daemon must see the time of the whole step. */
+	/* The daemon must see the time of the whole step. So report the busy time before counting the sync point. */
 	if (wanted && index == before.index)
 		inflight_note_end(index, only, before.launches);
 	if (wanted)

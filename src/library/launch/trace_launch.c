@@ -5,12 +5,11 @@
 #include "library/loader/fast_path.h"
 
 /*
- * True for about one launch in eight, chosen by bits of the tick at which the launch began. Only such a launch's end is timed
- * too. Reading the counter takes 14 ns, and longer right after the driver has written to the GPU.
+ * True for about one launch in eight, chosen by bits of its begin. Only such a launch's end is timed: reading the counter takes
+ * 14 ns, and longer right after the driver has written to the GPU.
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/* Defines the function that calls the driver and records the launch. The device is known from the stream's record. */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \

@@ -1,7 +1,6 @@
 /*
  * Launch functions for a traced process: each calls the driver and records the launch. The fast path (fast_path.h) calls them
- * instead of the driver, so tracing costs an untraced process nothing. They serve launches on the fast path if the trace's
- * clock is the processor's counter. Other launches take the gate (trace_work.h).
+ * instead of the driver if the trace's clock is the processor's counter. So tracing costs an untraced process nothing.
  */
 #pragma once
 
@@ -11,5 +10,5 @@ struct trace_launch {
 	DRIVER_TABLE_LAUNCH(SLOT_WORK)
 };
 
-/* Call a function of this table only if the driver has the function of that name. Thread safe. */
+/* Call only functions that the driver has. Thread safe. */
 SYS_DATA const struct trace_launch trace_launch;

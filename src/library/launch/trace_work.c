@@ -9,7 +9,7 @@ static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
 	return &trace_sink.seen[(trace_seen_at(key) + i) % (1 << TRACE_SEEN_BITS)];
 }
 
-/* Returns the place that has the key, else the first free place for it. NULL if other keys fill all places for it. */
+/* Returns the place that has the key, or its first free place. NULL if other keys fill all its places. */
 static _Atomic uint64_t *find_place(uint64_t key)
 {
 	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++) {
@@ -20,7 +20,7 @@ static _Atomic uint64_t *find_place(uint64_t key)
 	return NULL;
 }
 
-/* Returns the name of a function, or of a library's kernel (CUkernel). NULL if this driver does not tell the name. */
+/* `function` may also be a library's kernel (CUkernel). NULL if this driver does not tell the name. */
 static const char *name_of_function(const void *function)
 {
 	const char *name = NULL;
@@ -34,15 +34,12 @@ static const char *name_of_function(const void *function)
 	return NULL;
 }
 
-/*
- * Records the name of the work's subject, if it has one. Call before the work's trace event is written, so that a reader of the
- * trace finds the name.
- */
+/* Call before the work's trace event is written, so that a reader of the trace finds the name. */
 static __attribute__((noinline, cold)) void record_name(const struct work *work, uint64_t since)
 {
 	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
-	/* Work other than kernels has a string constant as subject: the driver call's name. */
+	/* For other work, the subject is the driver call's name, a string constant. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
 
 	WITH_LOCK(&locks.trace_seen);
@@ -60,7 +57,7 @@ static __attribute__((noinline, cold)) void record_name(const struct work *work,
 			       name);
 }
 
-/* True if this trace has the name of the work's subject, or will never have it. */
+/* True if this trace has the name of the work's subject, or has no room for it. */
 static bool is_named(const struct work *work)
 {
 	if (atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) != trace_seen_now())

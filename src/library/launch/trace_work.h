@@ -1,7 +1,4 @@
-/*
- * Writes trace records of GPU work, and records the names of functions. The launching thread asks the driver for a function's
- * name when the function is first seen, because later the function may be gone.
- */
+/* Writes trace records of GPU work. The launching thread asks for a new function's name at once; it may be gone later. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,27 +6,26 @@
 #include "library/launch/inflight/work.h"
 #include "library/trace/trace_record.h"
 
-/* For a traced process: records work that began at `begin` (ticks), and was handed to the driver or refused. */
+/* Records work that began at `begin` (ticks), and was handed to the driver or refused. */
 void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased,
 		CUresult result);
 
-/* As trace_work(), for a kernel that took the fast path and whose launch ended at `end`. */
+/* Records a kernel that took the fast path, and whose launch ended at `end`. */
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
-/* Number of places in trace_sink.seen where a key may be. A key that finds none of them free has no name in the trace. */
+/* Places in trace_sink.seen where a key may be. If other keys have them all, the trace does not name the function. */
 #define TRACE_SEEN_PLACES 8
 
-/* Returns the index of the key's first place in trace_sink.seen. */
 static inline uint64_t trace_seen_at(uint64_t key)
 {
 	return key * 0x9e3779b97f4a7c15ULL >> (64 - TRACE_SEEN_BITS);
 }
 
 /*
- * Records a kernel under two conditions, which nearly always hold: its key is in trace_sink.seen at trace_seen_at(), so the
- * trace already has its name; and the calling thread owns trace_sink.numbering. Otherwise does nothing and returns false. Each
- * cache line of code and data matters here (fast_path.h).
+ * Records a kernel under two conditions, which nearly always hold. The kernel's key is at trace_seen_at() in trace_sink.seen,
+ * so the trace has its name. The calling thread owns trace_sink.numbering. Otherwise returns false. Each cache line of code and
+ * data matters here (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
 								       int device, uint64_t begin,
@@ -38,7 +34,7 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 	uint64_t key = (uint64_t)(uintptr_t)work->subject;
 	struct trace_sink *sink = &trace_sink;
 
-	/* keeps the compiler from writing each field's address into the code */
+	/* Keeps the compiler from writing each field's address into the code. */
 	__asm__("" : "+r"(sink));
 	if (unlikely(atomic_load_explicit(&sink->seen[trace_seen_at(key)], memory_order_relaxed) !=
 			     key ||
@@ -46,10 +42,7 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 		return false;
 	struct trace_ring *ring = atomic_load_explicit(&sink->ring, memory_order_relaxed);
 	uint32_t id = atomic_load_explicit(&sink->owner_id, memory_order_relaxed);
-	/*
-	 * A new thread may have the thread pointer of an owner that has ended, and so enter as the owner. But the two threads'
-	 * ids differ.
-	 */
+	/* A new thread may have the thread pointer of an ended owner, and so enter as the owner. But the ids differ. */
 	if (unlikely(!id || trace_thread.id != id)) {
 		biased_leave(&sink->numbering, BIASED_OWN);
 		return false;

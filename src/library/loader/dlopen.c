@@ -1,7 +1,7 @@
 /*
- * Hooks dlopen and dlmopen, because two ways of loading would bypass a preloaded library:
+ * Two ways of loading would bypass a preloaded library:
  *
- * With RTLD_DEEPBIND a library finds the driver before this library, so in a tenant's process that flag is removed. A namespace
+ * With RTLD_DEEPBIND a library finds the driver before this library, so a tenant's process loads without that flag. A namespace
  * made by dlmopen has no preloaded libraries, so a copy of this library is loaded there first: glibc searches a namespace in
  * load order. The copy refuses cuInit (process.c), because a process has one slot and one ledger.
  */
@@ -28,12 +28,12 @@ static uintptr_t without_deepbind(uintptr_t flags)
 
 /*
  * Namespaces into which this library was loaded. glibc has only 16, so a namespace is reused once the program has closed
- * everything that it loaded there. Only the thread that last used a namespace reuses it: to other threads, a namespace into
- * which that thread is still loading may look unused.
+ * everything that it loaded there. Only the thread that last used it reuses it: to other threads, a namespace into which that
+ * thread is still loading may look unused.
  */
 static struct hooked_namespace {
 	const void *own; /* this library's handle there; NULL if the entry is unused */
-	size_t objects;  /* number of objects there right after this library was loaded */
+	size_t objects;  /* number of objects there just after this library was loaded */
 	Lmid_t id;
 	long thread;
 } namespaces[16];
@@ -48,7 +48,7 @@ static struct hooked_namespace *find_reusable(long thread)
 	return NULL;
 }
 
-/* Makes a namespace with this library in it. Returns false if that fails; dlerror() gives the reason. */
+/* On failure, dlerror() gives the reason. */
 static bool make_namespace(dlmopen_function *real_dlmopen, struct hooked_namespace *ret)
 {
 	const char *path = elf_own_path();

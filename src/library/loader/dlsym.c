@@ -1,8 +1,4 @@
-/*
- * Hooks dlsym and dlvsym: a lookup of a hooked function returns the hook.
- *
- * May run before libc is ready: the first dlsym of a process is often made by an allocator.
- */
+/* Lookups of hooked functions by dlsym or dlvsym return the hooks. May run before libc is ready: allocators call dlsym. */
 #include <dlfcn.h>
 #include <stddef.h>
 
@@ -20,7 +16,7 @@ struct query {
 	const char *name;
 	const char *version; /* may be NULL */
 	const void *caller;  /* return address */
-	void *real;          /* libc's or another interposer's dlsym or dlvsym */
+	void *real;          /* the dlsym or dlvsym of libc, or of another interposer */
 };
 
 static const char *library_of(const char *name)
@@ -37,10 +33,7 @@ static void *call_real(const struct query *q)
 	return ((dlsym_function *)q->real)(q->handle, q->name);
 }
 
-/*
- * Returns `hook` if the driver is loaded and has the function, else NULL. Looks only in the driver, because a search of all
- * objects would find this library's own export.
- */
+/* Looks only in the driver: a search of all objects would find this library's own export. NULL if it is not there. */
 static void *hook_if_driver_has(const char *library, const char *name, void *hook)
 {
 	struct elf_object driver;
@@ -48,10 +41,7 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
 	return elf_find_object(library, &driver) && elf_symbol(&driver, name) ? hook : NULL;
 }
 
-/*
- * For a function that is not hooked. Returns `address`, which a search found. But if that is this library's export (forward.c),
- * returns the driver's own function, or NULL if the driver has none.
- */
+/* If the `address` that was found is this library's export (forward.c), returns the driver's own function or NULL. */
 static void *skip_own_export(const struct query *q, const char *library, void *address)
 {
 	struct elf_object driver;
@@ -63,7 +53,7 @@ static void *skip_own_export(const struct query *q, const char *library, void *a
 
 /*
  * A process may have two files of one driver (by two paths, or a copy that the program brought). Lookups in the second file are
- * answered from the first, which is hooked. Returns `address`, which the lookup found, unless q->handle is of a second file.
+ * answered from the first, which is hooked. Returns `address` for a lookup elsewhere.
  */
 static void *symbol_in_first_copy(const struct query *q, const char *library, void *address)
 {
@@ -76,10 +66,7 @@ static void *symbol_in_first_copy(const struct query *q, const char *library, vo
 	return elf_symbol(&first, q->name);
 }
 
-/*
- * For a handle of another namespace (dlmopen), asks the copy of this library there. Returns false if the handle is of this
- * library's namespace.
- */
+/* For a handle of another namespace (dlmopen), asks the copy of this library there. Returns false for the own namespace. */
 static bool look_up_in_namespace(const struct query *q, void *hook, void **ret_address)
 {
 	struct elf_object first;
@@ -89,15 +76,15 @@ static bool look_up_in_namespace(const struct query *q, void *hook, void **ret_a
 	dlsym_function *theirs = (dlsym_function *)elf_symbol(&first, "dlsym");
 	if (theirs == dlsym)
 		return false;
-	/* In a namespace without a copy of this library nothing could enforce a quota, so no hooked function is found there. */
+	/* Without a copy of this library nothing could enforce a quota, so no hooked function is found in that namespace. */
 	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : call_real(q);
 	return true;
 }
 
 /*
- * True if the caller interposes the function q->name itself, and the loader searches the caller after this library. Such a
- * caller needs the next function after its own. If it got this library's function, the two would call each other for ever.
- * True also if no loaded object contains the caller.
+ * True if the caller interposes the function q->name itself, and the loader searches the caller after this library. If such a
+ * caller got this library's function, the two would call each other for ever. True also if no loaded object contains the
+ * caller.
  */
 static bool is_later_interposer(const struct query *q)
 {
@@ -109,9 +96,9 @@ static bool is_later_interposer(const struct query *q)
 }
 
 /*
- * Answers a lookup of dlsym or another hooked function of the loader with this library's function. But an interposer that the
- * loader searches after this library gets the real function by RTLD_NEXT. The real dlsym makes this distinction. dlvsym cannot,
- * because this library's functions have no version, so this function then compares the search order itself.
+ * A lookup of dlsym or another hooked function of the loader finds this library's function. But by RTLD_NEXT, an interposer
+ * that the loader searches after this library gets the real function. The real dlsym makes this distinction. dlvsym cannot,
+ * because this library's functions have no version, so this function compares the search order itself.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

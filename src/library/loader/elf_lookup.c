@@ -15,8 +15,8 @@ static uintptr_t distance(uintptr_t a, uintptr_t b)
 }
 
 /*
- * Returns the address in an entry of a dynamic section. glibc has relocated these addresses; musl and the vDSO have not. The
- * right one is near the section. It need not be above `base`: gVisor's vDSO is linked at 0xffffffffff700000.
+ * The address in an entry of a dynamic section. glibc has relocated these addresses; musl and the vDSO have not. The right one
+ * is near the section. It need not be above `base`: gVisor's vDSO is linked at 0xffffffffff700000.
  */
 static const void *dynamic_pointer(uintptr_t base, const ElfW(Dyn) * dyn)
 {
@@ -80,14 +80,14 @@ static void *defined_address(const struct elf_object *o, uint32_t index, const c
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->symbols + index;
 	unsigned type = sym->st_info & 0xf;
 
-	/* Indirect functions are skipped, because resolving one means calling it. No driver has one. */
+	/* Resolving an indirect function means calling it, so skip these. No driver has one. */
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || type == STT_GNU_IFUNC ||
 	    type == STT_TLS || !text_equal(o->strings + sym->st_name, name))
 		return NULL;
 	return (void *)(o->base + sym->st_value);
 }
 
-/* True for a default version, such as dlsym@@GLIBC_2.34, which is preferred to a hidden one, such as dlsym@GLIBC_2.2.5. */
+/* A default version, such as dlsym@@GLIBC_2.34, is preferred to a hidden one, such as dlsym@GLIBC_2.2.5. */
 static bool is_default_version(const struct elf_object *o, uint32_t index)
 {
 	return !o->versions || !(o->versions[index] & VERSYM_HIDDEN);
@@ -154,12 +154,12 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 }
 
 struct search {
-	/* the SONAME of the object to find; NULL to find the symbol below instead */
+	/* The SONAME of the object to find; NULL to find the symbol below instead. */
 	const char *soname;
-	/* the symbol to find; not in the object that contains `self` */
+	/* The symbol to find, outside the object that contains `self`. */
 	const char *symbol;
 	const void *self;
-	/* The search skips all objects while this is false. Set at the start, or when the search passes `self`. */
+	/* Objects are skipped while this is false: until the search has passed `self`, unless set at the start. */
 	bool past_self;
 	bool found;
 	struct elf_object object;

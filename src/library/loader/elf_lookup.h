@@ -1,6 +1,6 @@
 /*
  * Finds symbols of loaded objects by reading their ELF tables. The library cannot import dlsym, dlvsym or dlopen for that: musl
- * has no dlvsym, this library's own dlsym would be found, and their symbol versions differ between versions of glibc.
+ * has no dlvsym, a search for dlsym would find this library's own, and the symbols' versions differ between versions of glibc.
  *
  * Thread safe (dl_iterate_phdr locks the loader's list of objects). Allocates nothing. Sees only the linker namespace into
  * which this library was loaded.
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A loaded object. The pointers are valid while the object stays loaded. */
+/* The pointers are valid while the object stays loaded. */
 struct elf_object {
 	uintptr_t base;
 	const void *symbols; /* DT_SYMTAB */
@@ -21,22 +21,20 @@ struct elf_object {
 	const char *soname;       /* may be NULL */
 };
 
-/* Finds the first object with this SONAME; an object without a SONAME is compared by file name. False if there is none. */
+/* Finds the first object with this SONAME. The SONAME of an object without one is its file name. */
 bool elf_find_object(const char *soname, struct elf_object *ret_object);
 
-/* Returns the address of the function or variable `name` that the object defines, or NULL. */
+/* Returns the function or variable `name` that the object defines, or NULL. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
-/* As elf_symbol(), for a name whose hash is known (name_gnu_hash() in name.h). */
+/* `gnu_hash` is name_gnu_hash() (name.h) of the name. */
 void *elf_symbol_hashed(const struct elf_object *object, const char *name, uint32_t gnu_hash);
 
-/*
- * Returns the first definition in load order behind the object that contains `self`, as RTLD_NEXT does. NULL if there is none.
- */
+/* Returns the first definition in load order behind the object that contains `self`, as RTLD_NEXT does, or NULL. */
 void *elf_next_symbol(const void *self, const char *name);
 
 /*
- * As elf_next_symbol() for the library's own object, without dl_iterate_phdr: a thread sanitizer may have replaced it by a
+ * As elf_next_symbol() behind this library. Does not call dl_iterate_phdr, which a thread sanitizer may have replaced by a
  * function that is not ready yet. Reads the loader's list without its lock, so use this only for a process's first lookup.
  */
 void *elf_next_symbol_early(const char *name);
@@ -45,21 +43,18 @@ void *elf_next_symbol_early(const char *name);
 void *elf_any_symbol(const void *self, const char *name);
 
 /*
- * Returns the loader function behind this library's function of the same name: the next one in search order or, if libdl was
- * loaded before this library, any other. Caches the result in *slot. NULL if there is none.
+ * Returns the loader function behind this library's of the same name: the next in search order or, if libdl was loaded before
+ * this library, any other. Caches the result in *slot. NULL if there is none.
  */
 void *elf_real_function(void **slot, const char *name);
 
-/*
- * Finds the object of a dlopen handle, other than RTLD_DEFAULT and RTLD_NEXT. (glibc's handle is a struct link_map; musl's
- * begins with the same members.)
- */
+/* `handle` is of dlopen, not RTLD_DEFAULT or RTLD_NEXT. It points to a struct link_map or, in musl, to the same members. */
 bool elf_object_of_handle(const void *handle, struct elf_object *ret_object);
 
 /* Finds the first object in the linker namespace of `handle`. False if that is the program's own namespace. */
 bool elf_first_of_namespace(const void *handle, struct elf_object *ret_object);
 
-/* Returns how many objects there are from that of `handle` to the end of its namespace. */
+/* The number of objects from that of `handle` to the end of its namespace. */
 size_t elf_objects_from(const void *handle);
 
 /* Finds the object that contains a code address. *ret_is_before_us: the loader searches that object before this library. */
@@ -67,8 +62,7 @@ bool elf_object_holding(const void *address, struct elf_object *ret_object, bool
 
 bool elf_is_own(const void *address);
 
-/* True if this library is in the program's own namespace, so it was not loaded by dlmopen. */
+/* False if this library was loaded by dlmopen. */
 bool elf_is_in_first_namespace(void);
 
-/* Returns the path of this library's file; NULL if unknown. */
 const char *elf_own_path(void);

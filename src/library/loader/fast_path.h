@@ -9,15 +9,14 @@
  * belongs to a tenant and is not swappable, no capture is in progress, the in-flight work is below its bound, and the device is
  * shown as busy. A launch reads only the lease word. Code that makes a condition false does so first, and then closes the fast
  * path. Launches then take the gate, which opens the fast path again when all conditions are true (fast_path_pass.h). Opening
- * and closing hold locks.fast_path, so that a thread cannot open a path by conditions that it checked before the path was
- * closed.
+ * and closing hold locks.fast_path, so that no thread opens a path by conditions that it checked before the path was closed.
  *
  * In a traced process the fast path leads to functions that record the launch (trace_launch.h). Tracing begins and ends with
  * the fast path closed.
  *
  * The fast path serves explicit streams, and the legacy default stream while there is one context (INFLIGHT_ONLY_PLACE). With
- * more contexts, the driver must be asked to which one the default stream belongs. Launches into a thread's own default stream
- * always take the gate.
+ * more contexts, the driver must be asked to which one that stream belongs. Launches into a thread's own default stream take
+ * the gate.
  *
  * In a forked child the kernel has zeroed the struct (MADV_WIPEONFORK), so the fast path is closed there. Thread safe.
  */
@@ -35,7 +34,7 @@
 struct fast_path {
 	_Alignas(SYS_PAGE) _Atomic uint32_t open; /* bit i: the fast path of device i is open */
 	const struct region_control *_Atomic control;
-	/* Copies from `real` (real.h) or, in a traced process, from trace_launch; so a launch reads only one cache line. */
+	/* Copies from `real` (real.h) or, in a traced process, from trace_launch. */
 	struct {
 		DRIVER_TABLE_LAUNCH(FAST_PATH_SLOT)
 	} real;
@@ -47,13 +46,9 @@ _Static_assert(offsetof(struct fast_path, real) + sizeof(((struct fast_path *)0)
 
 SYS_DATA struct fast_path fast_path;
 
-/*
- * Call before the fast path is first opened. Arranges that a forked child finds the fast path closed; if that fails, the fast
- * path stays closed.
- */
+/* Call before the fast path is first opened. Makes it closed in a forked child. If that fails, it is never opened. */
 void fast_path_prepare(void);
 
-/* Closes the fast path of `devices` (bits). Call after the change that requires this. */
 void fast_path_close(uint32_t devices);
 
 static inline bool fast_path_is_open(void)

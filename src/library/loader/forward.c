@@ -1,6 +1,6 @@
 /*
- * Exports of the driver functions that are not hooked (driver_decisions.h). Each jumps to the driver's function and leaves all
- * registers and the stack unchanged, because the library does not know the parameters.
+ * Exports the driver functions that are not hooked (driver_decisions.h). Each export jumps to the driver's function and leaves
+ * all registers and the stack unchanged, because the library does not know the parameters.
  *
  * dlsym and cuGetProcAddress return the driver's own functions. These exports serve a program that is linked with libcuda, and
  * a program whose profiler answers dlopen("libcuda.so.1") with the object that defines cuInit.
@@ -10,16 +10,13 @@
 #include "library/loader/names.h"
 #include "library/loader/real.h"
 
-/* Where a call continues. If jump_to is NULL, the call returns `error`. */
+/* Where a call continues. If jump_to is NULL, it returns `error`. */
 struct forward_way {
 	void *jump_to;
 	uintptr_t error;
 };
 
-/*
- * Finds where a call of function `number` (names.h) continues. Called while the driver is not found yet, or if the driver lacks
- * the function.
- */
+/* Finds where a call of function `number` (names.h) continues. Called if the driver is not found yet, or lacks the function. */
 __attribute__((visibility("hidden"), used)) struct forward_way allot_forward_find(uint32_t number);
 struct forward_way allot_forward_find(uint32_t number)
 {

@@ -12,21 +12,21 @@
 struct known_form {
 	uint16_t since; /* CUDA version that introduced this form, / 10 */
 	bool is_ours;   /* this library's hook, not the driver's function */
-	/* Address relative to table.base[is_ours]; 0 if the driver lacks the function. */
+	/* Relative to table.base[is_ours]; 0 if the driver lacks the function. */
 	int32_t offset;
 };
 
-/* The tables of names.h, with the addresses of one driver. */
+/* The generated tables of names.h, with the addresses of one driver. */
 struct table {
-	uintptr_t base[2]; /* indexed by is_ours */
-	/* The CUDA version that introduced the newest function which the driver has. */
+	uintptr_t base[2];
+	/* The CUDA version of the newest function that the driver has. */
 	int version;
 	struct known_form form[FORMS];
 	struct names_first first[NAMES_COUNT + 1];
 	uint64_t place[NAMES_TABLE_SIZE];
 };
 
-/* The previous table stays when a program loads the driver anew, because a thread may still be reading it. */
+/* If a program loads the driver anew, the previous table stays, because a thread may still be reading it. */
 static struct table of_drivers[2];
 static const struct table *_Atomic newest;
 
@@ -98,10 +98,7 @@ enum known_answer known_look_up(uint64_t hash, int version, cuuint64_t flags, vo
 	}
 	if (unlikely(at == end))
 		return KNOWN_NOT; /* no form is known: the name is of a newer CUDA */
-	/*
-	 * Finds the newest form that is not newer than `version`. If there is none, the oldest form tells whether the driver
-	 * has the name at all.
-	 */
+	/* The newest form up to `version`. If there is none, the oldest form tells whether the driver has the name. */
 	while (at < end && t->form[at].since * 10 > version)
 		at++;
 	bool is_there = at < end;

@@ -1,8 +1,7 @@
 /*
- * Generates names.h at build time: a table of all names for which a program can ask cuGetProcAddress. By a name's hash, it
- * tells whether the function is hooked, and which forms the function has, each with the CUDA version that introduced it. So a
- * process need not compare strings, or fill in or relocate a table at load. The functions that are not hooked are numbered for
- * forward.c.
+ * Generates names.h at build time: a table of all names for which a program can ask cuGetProcAddress. By a name's hash, the
+ * table tells whether the function is hooked, and its forms, each with the CUDA version that introduced it. So a process
+ * compares no strings, and fills in or relocates no table at load. Functions that are not hooked are numbered for forward.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 #include "abi/driver_versions.h"
 #include "library/loader/name.h"
 
-#define NAMES_MAX 4095 /* the largest number that fits in the low bits of an entry of names_table */
+#define NAMES_MAX 4095 /* the largest number in the low bits of a names_table entry */
 #define FORMS_MAX 2048
 
 static struct name {
@@ -22,13 +21,13 @@ static struct name {
 } names[NAMES_MAX];
 static size_t names_count;
 
-/* Sorted by base name. A name's legacy forms come first, then its per-thread-stream forms, each group with the newest first. */
+/* Sorted by base name. A name's legacy forms come first, then its per-thread-stream forms; within these, the newest first. */
 static struct form {
 	const char *symbol;
 	int since;
 	size_t name;
 	bool is_twin; /* _ptsz or _ptds */
-	/* for a function that is not hooked: its index in known_passed[] */
+	/* The index in known_passed[] of a function that is not hooked. */
 	int forward;
 } forms[FORMS_MAX];
 static size_t forms_count;
@@ -188,10 +187,7 @@ static void print_forms(size_t passed)
 	printf("};\n\n");
 }
 
-/*
- * Prints the index of each name's first legacy form and of its first per-thread-stream form. A name's forms end where the next
- * name's forms begin.
- */
+/* Prints the index of each name's first legacy and first per-thread-stream form. Forms end where the next name's begin. */
 static void print_first(void)
 {
 	size_t f = 0;

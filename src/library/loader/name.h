@@ -1,7 +1,4 @@
-/*
- * Names of driver functions as the tables store them, by base name and by hash. Used by the library and, at build time, by
- * make_names.c.
- */
+/* Names of driver functions, by base name and by hash. Used by the library and, at build time, by make_names.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,10 +16,7 @@ static inline bool name_is_form_mark(const char *text)
 	       text_equal(text, "_ptds");
 }
 
-/*
- * Returns the length of the part that all forms of a name share, without the suffixes _vN, _ptsz and _ptds: "cuMemcpy_v2_ptds"
- * is a form of "cuMemcpy".
- */
+/* The length without _vN, _ptsz and _ptds, which all forms of a name share: "cuMemcpy_v2_ptds" is a form of "cuMemcpy". */
 static inline size_t name_base_length(const char *name)
 {
 	size_t length = 0;
@@ -32,7 +26,7 @@ static inline size_t name_base_length(const char *name)
 	return length;
 }
 
-/* The hash of a GNU hash table (DT_GNU_HASH). */
+/* As in a GNU hash table (DT_GNU_HASH). */
 static inline uint32_t name_gnu_hash(const char *name)
 {
 	uint32_t hash = 5381;
@@ -55,14 +49,14 @@ static inline uint64_t name_load64(const char *at)
 }
 
 /*
- * As strlen(). Reads aligned 8-byte words, which never cross into a page without part of the string. (libc's strlen is not
- * used: on its first call the loader would bind it, which costs as much as 100 lookups.)
+ * As strlen(). Reads aligned 8-byte words, which never cross into a page without part of the string. libc's strlen is not used:
+ * the loader would bind it on its first call, which costs as much as 100 lookups.
  */
 static inline size_t name_length(const char *text)
 {
 	const uint64_t ones = 0x0101010101010101ULL, highs = 0x8080808080808080ULL;
 	const char *word = text - (uintptr_t)text % 8;
-	/* Sets the bytes before the text to nonzero, so that none counts as the end. (The lowest byte comes first.) */
+	/* Makes the bytes before the text nonzero, so that none counts as the end. (The lowest byte comes first.) */
 	uint64_t w = name_load64(word) | ~(~0ULL << (uintptr_t)text % 8 * 8);
 
 	while (!((w - ones) & ~w & highs))
@@ -71,8 +65,8 @@ static inline size_t name_length(const char *text)
 }
 
 /*
- * Hashes eight characters at a time; the last eight may overlap earlier ones. make_names.c checks that the hashes of known
- * names differ. Of other names, about one pair in 2^52 has the same hash.
+ * Hashes eight characters at a time; the last eight may overlap earlier ones. make_names.c checks that hashes of known names
+ * differ. Of other names, about one pair in 2^52 has the same hash.
  */
 static inline uint64_t name_hash(const char *name, size_t length)
 {

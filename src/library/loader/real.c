@@ -12,8 +12,6 @@
 
 struct real_driver real;
 struct real_nvml real_nvml;
-
-/* The exported wrappers (wrap.c, nvml_wrap.c). */
 #define DECLARE_HOOK(symbol, hook, params, args) CUresult symbol params;
 #define DECLARE_WORK(symbol, streams, params, args, ...) CUresult symbol params;
 DRIVER_TABLE(DECLARE_HOOK, DECLARE_WORK)
@@ -24,7 +22,7 @@ NVML_TABLE(DECLARE_NVML_HOOK, DECLARE_NVML_HOOK, DECLARE_NVML_NONE)
 struct symbol_row {
 	const char *name;
 	void **slot;
-	void *hook; /* NULL if the function is only called, not hooked */
+	void *hook; /* NULL if the library calls the function, but does not hook it */
 };
 
 #define ROW_HOOK(symbol, hook, params, args) { #symbol, (void **)&real.symbol, (void *)symbol },
@@ -50,7 +48,7 @@ static _Atomic bool driver_found, nvml_found;
 
 /*
  * A table of the hooked rows, by the addresses of their functions. Entries are never removed; an entry of an unloaded driver no
- * longer matches its row's slot. If a program loads so many drivers that the table fills up, the table is not used any more.
+ * longer matches its row's slot. If a program loads so many drivers that the table is full, it is not used any more.
  */
 #define PLACES 2048 /* a power of two */
 static const struct symbol_row *_Atomic by_address[PLACES];
@@ -71,10 +69,7 @@ static size_t place_of(const void *address)
 	}
 }
 
-/*
- * Adds a row under its function's address. If two names have one function, the first row's hook is used. The caller holds
- * locks.real_find.
- */
+/* If two names have one function, the first row's hook is used. The caller holds locks.real_find. */
 static void add_row(const void *address, const struct symbol_row *row)
 {
 	size_t i = place_of(address);
@@ -128,7 +123,7 @@ static bool fill(const char *soname, const struct symbol_row *rows, size_t count
 	return true;
 }
 
-/* A program may unload the driver and load it again at another address. If so, fills the slots again and returns true. */
+/* If the program unloaded the driver and loaded it at another address, fills the slots again and returns true. */
 static bool refill(const char *soname, const struct symbol_row *rows, size_t count)
 {
 	struct elf_object object;
@@ -196,9 +191,6 @@ void *real_hook_of_address(const void *address)
 	return hook || !address ? hook : unknown_stand_in(address);
 }
 
-/* ---- hooks by name ---- */
-
-/* Hooked rows of the driver by base name; filled at the first lookup. */
 #define NAME_PLACES 2048 /* a power of two */
 static const struct symbol_row *by_name[NAME_PLACES];
 static _Atomic bool names_ready;
@@ -244,8 +236,8 @@ static void *hook_of_nvml(const char *name)
 }
 
 /*
- * Looks up a driver function that driver_table.h lacks, although another version or stream form of the function is hooked, as
- * with cuMemAlloc_v9 and cuMemAlloc_v2. Returns a stand-in (unknown.h) if the driver has the function; NULL otherwise.
+ * For a driver function that driver_table.h lacks, although another version or stream form of it is hooked, as with
+ * cuMemAlloc_v9 and cuMemAlloc_v2. Returns a stand-in (unknown.h) if the driver has the function, otherwise NULL.
  */
 static void *hook_of_unknown(const char *name)
 {

@@ -1,9 +1,6 @@
 /*
- * The real driver's functions, one typed slot each. They are found in the libcuda and libnvidia-ml that the program loaded.
- * This part also finds the hook for a driver function's address.
- *
- * The driver itself decides which version and per-thread-stream form a lookup means; known.h has the same answers in a table.
- * Thread safe. Slots change only when the program loads the driver again.
+ * The real driver's functions, one typed slot each, from the libcuda and libnvidia-ml that the program loaded; and the hooks
+ * for their addresses. Slots change only when the program loads the driver again. Thread safe.
  */
 #pragma once
 
@@ -44,33 +41,24 @@ static inline CUcontext real_current_context(void)
 	return context;
 }
 
-/*
- * Fill the slots of `real` and `real_nvml`, if the program has loaded libcuda or libnvidia-ml. Return false if it has not. May
- * run before libc is ready.
- */
+/* Fill `real` and `real_nvml`. False if the program has not loaded the library. May run before libc is ready. */
 bool real_find_driver(void);
 bool real_find_nvml(void);
 
-/*
- * For dlsym: returns the hook for the driver function at `address`, a stand-in if that function must be hidden (unknown.h), or
- * NULL if it is not hooked.
- */
+/* For dlsym: the hook for the driver function at `address`, a stand-in if it must be hidden (unknown.h), or NULL. */
 void *real_hook_of_address(const void *address);
 
 /* As real_hook_of_address(), but never returns a stand-in. */
 void *real_hook_of_known(const void *address);
 
-/*
- * As real_hook_of_known(), for an address that the driver has just returned. Such an address cannot be of a newly loaded
- * driver, so this function does not look for one.
- */
+/* As real_hook_of_known(), for an address that the driver just returned: does not look for a driver loaded later. */
 void *real_hook_of_answer(const void *address);
 
 /*
- * A quick lookup for dlsym. Returns the hook of exactly this name. For a hooked name with a version or stream suffix that
- * driver_table.h lacks, such as cuMemAlloc_v9, returns a stand-in (unknown.h). Otherwise NULL.
+ * A quick lookup for dlsym: the hook of exactly this name. For a hooked name with a version or stream suffix that
+ * driver_table.h lacks, such as cuMemAlloc_v9, a stand-in (unknown.h). Otherwise NULL.
  */
 void *real_hook_of_name(const char *name);
 
-/* True if `name` without its version and stream suffix (_v2, _ptsz, _ptds) is the name of a hooked driver function. */
+/* True if `name` without its version and stream suffixes (_v2, _ptsz, _ptds) is a hooked driver function. */
 bool real_hooks_form_of(const char *name);

@@ -1,13 +1,13 @@
 /*
- * An exported loader function (dlsym, dlopen ...) with a filter, which checks its arguments first. If the filter lets a call
+ * An exported loader function (dlsym, dlopen ...) with a filter, which first checks the arguments. If the filter lets a call
  * through, the trampoline, a few instructions of assembly, jumps to the real function with the caller's own return address. The
- * loader needs that address, because RTLD_NEXT, the namespace and the RUNPATH depend on the caller. With a wrapper in C, the
- * caller would seem to be this library, and a second interposer would recurse endlessly.
+ * loader needs that address: RTLD_NEXT, the namespace and the RUNPATH depend on the caller. With a wrapper in C, the caller
+ * would seem to be this library, and a second interposer would recurse endlessly.
  *
  *     struct trampoline_way allot_filter_dlsym(uintptr_t argument[4]);
  *     TRAMPOLINE(dlsym)
  *
- * argument[3] is the caller's return address. A filter may change the other arguments. A filter may run before libc is ready.
+ * argument[3] is the caller's return address. A filter may change the other arguments. It may run before libc is ready.
  */
 #pragma once
 

@@ -5,11 +5,11 @@
 #include "library/sys/log.h"
 #include "library/sys/sys.h"
 
-#define NOTES 256 /* limit of hidden functions in one process; further ones are allowed */
+#define NOTES 256 /* most hidden functions in one process; others are allowed */
 
 static const void *_Atomic noted[NOTES];
 
-/* Stands in for every hidden function. Can be called with any arguments: on x86-64 and aarch64 the caller removes them. */
+/* Stands in for every hidden function. It takes any arguments: on x86-64 and aarch64 the caller removes them. */
 static CUresult absent_entry(void)
 {
 	return CUDA_ERROR_NOT_FOUND;

@@ -12,17 +12,14 @@
 
 #include <stdbool.h>
 
-/*
- * True if the function `name` must be hidden. In a tenant's process, also logs the name. Call only if real_hooks_form_of(name),
- * and driver_table.h has no row for `name`.
- */
+/* True if `name` must be hidden; logs it. Call only if real_hooks_form_of(name), and driver_table.h lacks `name`. */
 bool unknown_is_refused(const char *name);
 
 /*
- * Records the driver's `address` for a name that dlsym looked up. Returns a stand-in; NULL if the function is not hidden,
- * because ALLOT_UNKNOWN allows it or there is no more room, which the log says.
+ * For the driver's `address` of a name that dlsym looked up. Returns a stand-in, or NULL if the function is not hidden:
+ * ALLOT_UNKNOWN allows it, or there is no more room, which the log says.
  */
 void *unknown_note(const char *name, const void *address);
 
-/* Returns the stand-in if unknown_note() recorded `address` as that of a hidden function; otherwise NULL. */
+/* Returns the stand-in if unknown_note() has recorded `address`, otherwise NULL. */
 void *unknown_stand_in(const void *address);

@@ -32,7 +32,7 @@ bool exports_is_alive(const struct region_report *report, uint64_t owner)
 	       atomic_load(&report->slot[index].generation) == owner >> 32;
 }
 
-/* Returns the entry of a key, or NULL. Entries are never emptied, so an unused entry ends the search. */
+/* Entries are never emptied, so an unused entry ends the search. */
 static struct region_export *find(struct region_report *report, uint64_t key)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
@@ -46,10 +46,7 @@ static struct region_export *find(struct region_report *report, uint64_t key)
 	return NULL;
 }
 
-/*
- * Makes `owner` the owner of an entry whose owner is gone. The caller checks the key afterwards, because other processes may
- * change the key of an entry without a live owner.
- */
+/* Takes an entry whose owner is gone. Then check the key, which another process may have changed before. */
 static bool claim_entry(struct region_report *report, struct region_export *e, uint64_t owner)
 {
 	uint64_t old = atomic_load(&e->owner);
@@ -58,7 +55,7 @@ static bool claim_entry(struct region_report *report, struct region_export *e, u
 	       atomic_compare_exchange_strong(&e->owner, &old, owner);
 }
 
-/* Stores a key in an entry whose owner is gone. If every entry has a live owner, stores nothing. */
+/* Stores a key in an entry whose owner is gone, or not at all if every entry has a live owner. */
 static void insert(struct region_report *report, uint64_t key, uint64_t owner)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
@@ -79,7 +76,7 @@ static bool claim(struct region_report *report, uint64_t owner, uint64_t key)
 	if (e && atomic_load(&e->key) == key)
 		return true;
 	if (e)
-		atomic_store(&e->owner, 0); /* another process changed the key meanwhile */
+		atomic_store(&e->owner, 0); /* another process changed the key */
 	insert(report, key, owner);
 	return true;
 }

@@ -9,7 +9,7 @@
 #define F_OFD_SETLK 37
 #endif
 
-#define KEY_BITS 61 /* key and length must fit in a file offset */
+#define KEY_BITS 61 /* so that key and length fit in a file offset */
 
 uint64_t fd_tag_new_key(void)
 {

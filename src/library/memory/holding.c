@@ -31,7 +31,7 @@ static bool is_suballoc(const struct holding *h)
 	return h->kind == HOLDING_MEMORY && h->bytes <= SUBALLOC_MAX && h->device != REGION_HOST;
 }
 
-/* Returns the bytes to charge. A suballocation may need a new chunk, so it counts as a whole one. */
+/* A suballocation (suballoc.h) may need a new chunk, so it counts as a whole one. */
 static uint64_t cost(const struct holding *h)
 {
 	return is_suballoc(h) ? SUBALLOC_CHUNK : h->bytes;
@@ -62,9 +62,9 @@ int charge_location_index(const CUmemLocation *location)
 }
 
 /*
- * While the driver's checkpoint call keeps the tenant off its GPU, the quota equals the memory that the tenant holds, so a new
- * reservation is refused. Waits in cuMemGetInfo until the tenant is back. Then the reservation is worth another try. Returns
- * false if the driver did not answer, the process captures a stream, or the thread has no context.
+ * While the driver's checkpoint keeps the tenant off its GPU, the quota equals the memory that the tenant holds, so every new
+ * reservation fails. Waits in cuMemGetInfo until the tenant is back, and returns true: the reservation is worth another try.
+ * Returns false if the driver did not answer, the process captures a stream, or the thread has no context.
  */
 static bool wait_in_driver(void)
 {
@@ -153,7 +153,7 @@ static bool note(struct holding *h)
 	if (is_suballoc(h)) {
 		if (likely(suballoc_add(h->key, h->device, (enum suballoc_charge)h->related)))
 			return true;
-		/* The suballocation cannot be counted, so it is charged as if it had a chunk to itself. */
+		/* The suballocation cannot be counted, so charge it as a whole chunk. */
 		charge_resize(h, SUBALLOC_CHUNK);
 	}
 	h->owner = (uint64_t)(uintptr_t)real_current_context();

@@ -13,10 +13,10 @@
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 struct tally {
-	/* sum of unslotted_bytes and of all slots' used_bytes, unnamed_bytes and fresh_bytes */
+	/* Sum of unslotted_bytes and of all slots' used_bytes, unnamed_bytes and fresh_bytes. */
 	uint64_t used;
-	uint64_t tentative; /* tentative_bytes of the other slots */
-	bool lower_asks; /* some slot with a lower number than this process's slot has tentative bytes */
+	uint64_t tentative; /* of the other slots */
+	bool lower_asks;    /* a slot with a lower number has tentative bytes */
 };
 
 static uint32_t slot_count(const struct region_control *control)
@@ -31,7 +31,7 @@ static struct tally tally(int index)
 	struct region_report *report = atomic_load(&process_state.report);
 	const struct region_slot *own = atomic_load(&process_state.slot);
 	uint32_t count = slot_count(control);
-	/* While the daemon is lost, unnamed_bytes and fresh_bytes may count memory that was freed since. */
+	/* Without the daemon, unnamed_bytes and fresh_bytes may count memory that was freed since. */
 	bool is_measured = !atomic_load_explicit(&process_state.daemon_lost, memory_order_relaxed);
 	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
 	bool past_own = false;
@@ -39,8 +39,8 @@ static struct tally tally(int index)
 	for (uint32_t i = 0; i < count; i++) {
 		struct region_slot_device *d = &report->slot[i].device[index];
 		/*
-		 * Read tentative_bytes before used_bytes, so that a reservation granted meanwhile is in at least one of the two
-		 * values. Otherwise two reservations could be granted where only one fits.
+		 * Read tentative_bytes before used_bytes, so that a reservation granted meanwhile is in at least one of them.
+		 * Otherwise two reservations could be granted where only one fits.
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
@@ -59,10 +59,7 @@ static struct tally tally(int index)
 	return t;
 }
 
-/*
- * Call after used_bytes rose and before the driver call. So used_bytes, or its peak since the daemon's last query, includes all
- * memory that NVML shows. The caller holds locks.ledger.
- */
+/* Call after used_bytes rose, before the driver call, so that the peaks include all that NVML shows. Needs locks.ledger. */
 static void raise_peaks(struct region_slot_device *d)
 {
 	uint32_t census = atomic_load(&atomic_load(&process_state.control)->census);
@@ -110,7 +107,7 @@ static uint64_t ledger_limit(int index)
 	return granted < quota ? granted : quota;
 }
 
-/* Makes a reservation, by the steps in ledger.h. Returns 0 or -ENOMEM. The caller holds locks.ledger. */
+/* Takes the steps in ledger.h. The caller holds locks.ledger. */
 static int try_reserve(int index, uint64_t bytes)
 {
 	struct region_slot_device *d = process_slot_device(index);
@@ -194,7 +191,7 @@ void ledger_release_context(int index, uint64_t bytes)
 	subtract_clamped(&d->context_used_bytes, bytes);
 	subtract_clamped(&d->used_bytes, bytes);
 	trace_used(index);
-	/* Without a context, the process has no code on the GPU, and so holds no memory that only NVML shows. */
+	/* Without a context, the process has no code on the GPU, and so no memory that only NVML shows. */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
@@ -205,10 +202,7 @@ void ledger_make_fresh(int index, uint64_t bytes)
 {
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
-	/*
-	 * Add before subtracting: the bytes may count twice for a moment, but are never left out. A reservation that does not
-	 * fit meanwhile is tried again (ledger_wait_for_nvml()).
-	 */
+	/* Add first, so that the bytes may count twice but are never left out. A reservation that then fails is tried again. */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
 	subtract_clamped(&d->used_bytes, bytes);
 	bell_ring(index);

@@ -28,56 +28,47 @@
 #include "abi/shm/region.h"
 
 /*
- * Reserves `bytes` on device `index` (of the tenant's list, or REGION_HOST). Returns 0, or -ENOMEM if the bytes do not fit, or
- * if that is undecided after 100 ms (step 3). count_denial says whether to count a refusal: a caller that can free something
- * and try again passes false at first.
+ * Reserves on device `index` (of the tenant's list, or REGION_HOST). Returns 0, or -ENOMEM if the bytes do not fit or that is
+ * undecided after 100 ms (step 3). count_denial: count a refusal. A caller that can free something and try again passes false
+ * at first.
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);
 
-/* Gives `bytes` back. The count never goes below zero. */
+/* The count never goes below zero. */
 void ledger_release(int index, uint64_t bytes);
 
 /* Counts a refusal for which count_denial was false. */
 void ledger_count_denial(int index);
 
-/*
- * As ledger_reserve() and ledger_release(), but also records that the bytes belong to contexts, for `allot ps` and for the
- * daemon's measurement. A refusal is not counted.
- */
+/* Also count the bytes as a context's, for `allot ps` and the daemon's measurement. A refusal is not counted. */
 int ledger_reserve_context(int index, uint64_t bytes);
 void ledger_release_context(int index, uint64_t bytes);
 
 /*
- * These functions count memory that no call names (code, local memory). This process measures it (measured.h), and the daemon
- * corrects the value later. ledger_make_fresh() turns reserved bytes into such memory. ledger_add_fresh() adds such memory even
- * beyond the quota. ledger_release_unnamed() subtracts memory that is free again.
+ * For memory that no call names (code, local memory). This process measures it (measured.h), and the daemon corrects the value
+ * later. ledger_make_fresh() turns reserved bytes into such memory. ledger_add_fresh() adds such memory even beyond the quota.
+ * ledger_release_unnamed() subtracts memory that is free again.
  */
 void ledger_make_fresh(int index, uint64_t bytes);
 void ledger_add_fresh(int index, uint64_t bytes);
 void ledger_release_unnamed(int index, uint64_t bytes);
 
-/*
- * Call before a final refusal. If memory was measured that the daemon has not seen, waits up to 5 s for the daemon's next NVML
- * query and returns true; then the caller tries again. Otherwise returns false.
- */
+/* Call before a final refusal. If the daemon must still check a measurement, waits up to 5 s and returns true: try again. */
 bool ledger_wait_for_nvml(int index);
 
 /*
- * Call when NVML may show less memory for this process than the process is charged (managed and shared memory, pools, graphs,
- * arrays). Sets region_slot_device.unsure, which only an older daemon reads.
+ * Call when NVML may show less memory for this process than it is charged (managed and shared memory, pools, graphs, arrays).
+ * Sets region_slot_device.unsure, which only an older daemon reads.
  */
 void ledger_mark_unsure(int index);
 
-/* Adds or subtracts bytes whatever the quota, for something that the driver has already done. */
+/* Ignores the quota, because the driver has already acted. */
 void ledger_adjust(int index, int64_t bytes);
 
-/* The memory that the whole tenant uses on device `index`, and its quota (UINT64_MAX if none). */
+/* Of the whole tenant on device `index`. Without a quota, UINT64_MAX. */
 uint64_t ledger_used(int index);
 uint64_t ledger_quota(int index);
 
-/*
- * Replaces this process's slot when a restarted daemon brings a new report: while no reservation is being decided, copies the
- * process's memory from old_slot and then calls publish().
- */
+/* Moves to the slot in a restarted daemon's report: copies the memory, then calls publish(). No reservation runs meanwhile. */
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		 void (*publish)(void *), void *context);

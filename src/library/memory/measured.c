@@ -14,7 +14,7 @@ static bool read_free_bytes(size_t *ret_free)
 void measured_begin(struct measured *m, int index)
 {
 	m->grown = m->charged = 0;
-	/* Do not measure during a capture: whether cuMemGetInfo breaks a capture depends on the driver. */
+	/* Whether cuMemGetInfo breaks a capture depends on the driver, so measure nothing during one. */
 	if (atomic_load(&process_state.captures))
 		index = -1;
 	m->index = index >= 0 && read_free_bytes(&m->free_before) ? index : -1;
@@ -22,7 +22,7 @@ void measured_begin(struct measured *m, int index)
 		m->used_before = ledger_used(index);
 }
 
-/* Returns by how much the GPU's free memory shrank, less the bytes that the tenant was charged for other calls meanwhile. */
+/* By how much the GPU's free memory shrank, less what other calls of the tenant were charged meanwhile. */
 static uint64_t growth(const struct measured *m)
 {
 	uint64_t used = ledger_used(m->index), named = used - m->used_before;
@@ -61,7 +61,7 @@ bool measured_charge_retry(struct measured *m)
 {
 	struct measured back = *m;
 
-	/* Memory that is still missing after the call was undone belongs to other tenants. */
+	/* Memory that is missing even after the undo belongs to other tenants. */
 	uint64_t left = growth(&back);
 	uint64_t made = m->grown > left ? m->grown - left : 0;
 	return made < m->grown && charge(m, made);

@@ -24,26 +24,26 @@ struct measured {
 	int index; /* -1 if nothing is measured */
 	size_t free_before;
 	uint64_t used_before; /* the tenant's memory in the ledger */
-	uint64_t grown;       /* bytes that the call took, as measured */
-	uint64_t charged;     /* bytes charged by measured_charge() or measured_charge_retry() */
+	uint64_t grown;       /* bytes that the call took */
+	uint64_t charged;     /* by measured_charge() or measured_charge_retry() */
 };
 
 void measured_begin(struct measured *m, int index);
 
-/* Charges what the call took. Returns false, without charging, if that exceeds the quota. */
+/* Returns false, without charging, if what the call took exceeds the quota. */
 bool measured_charge(struct measured *m);
 
 /*
- * Call after undoing the call. The memory that became free is a second measurement, because other tenants may have distorted
- * the first. Returns true if that memory fits the quota: then it is charged, and the caller makes the call again.
+ * Call after undoing the call. What became free is a second measurement, because other tenants may have distorted the first. If
+ * it fits the quota, charges it and returns true; then the caller makes the call again.
  */
 bool measured_charge_retry(struct measured *m);
 
-/* Gives the charge back. Call if the driver's call failed after its memory was charged. */
+/* Call if the driver's call failed after its memory was charged. */
 void measured_refund(const struct measured *m);
 
-/* As measured_charge(), for a call that cannot be undone: charges even beyond the quota. */
+/* For a call that cannot be undone: charges even beyond the quota. */
 void measured_charge_always(struct measured *m);
 
-/* Gives back the charge for memory that the call freed. */
+/* For memory that the call freed. */
 void measured_release(struct measured *m);

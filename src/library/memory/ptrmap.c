@@ -11,17 +11,16 @@
 /*
  * The cost of a removal depends on how many cache lines must be loaded. A program may hold 100,000 allocations of whole 2 MiB
  * pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of the
- * holding (ptrmap.h) that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller
- * allocations.)
+ * holding (ptrmap.h) that begins there. Every other holding is a single, with its own entry.
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
 #define CHUNK (CHUNK_STEPS * STEP)
-/* The largest holding that is stored in a chunk, in pages. For few large holdings, chunks would waste memory. */
+/* The largest holding in a chunk, in pages. For few large holdings, chunks would waste memory. */
 #define MAX_STEPS 8
 #define SLAB_CHUNKS 16
 
-/* A table entry of half a cache line, so that a lookup touches one line. */
+/* Half a cache line, so that a lookup touches one line. */
 struct place {
 	_Alignas(32) uint64_t key;
 	union {
@@ -31,7 +30,7 @@ struct place {
 	uint64_t extra; /* the holding's `owner` or `related`; no kind has both */
 	int32_t device;
 	uint16_t kind; /* enum holding_kind */
-	/* Only in the entry of a chunk: number of its holdings. Never 0, because the entry is erased with its last holding. */
+	/* In the entry of a chunk: number of its holdings. Never 0, because the entry is erased with the last one. */
 	uint16_t live;
 };
 
@@ -40,7 +39,7 @@ struct table {
 	size_t capacity, count;
 };
 
-/* The page counts of one chunk. One allocation (slab) has SLAB_CHUNKS of these; the first is the slab's header. */
+/* The page counts of one chunk. An allocation (slab) has SLAB_CHUNKS of these; the first is the slab's header. */
 union steps {
 	uint16_t step[CHUNK_STEPS];
 	union steps *next; /* the next unused one; in a header, the next slab */
@@ -48,7 +47,7 @@ union steps {
 
 struct shard {
 	_Alignas(64) struct sys_lock lock;
-	/* entries of chunks, by chunk_of(); a chunk's holdings have the same device and owner */
+	/* Keyed by chunk_of(). A chunk's holdings have the same device and owner. */
 	struct table chunks;
 	struct table singles;
 	union steps *spare, *slabs;
@@ -105,13 +104,13 @@ static size_t index_of(uint64_t key)
 	return key / STEP % CHUNK_STEPS;
 }
 
-/* A key and its chunk are in the same shard, whether or not the chunk exists. */
+/* A key and its chunk have the same shard, whether or not the chunk exists. */
 static struct shard *shard_of(enum holding_kind kind, uint64_t key)
 {
 	return &shards[mix(is_in_chunk(kind, key) ? chunk_of(key) : key, kind) >> 58];
 }
 
-/* ---- hash tables of singles or of chunks; the caller holds the shard's lock ---- */
+/* The functions on a table need the shard's lock. */
 
 /* Returns the place of the key, or the empty place for it. The table must not be empty. */
 static size_t find(const struct table *t, uint32_t kind, uint64_t key)
@@ -131,7 +130,7 @@ static struct place *look_up(const struct table *t, uint32_t kind, uint64_t key)
 	return p && p->kind != HOLDING_NONE ? p : NULL;
 }
 
-/* Makes room for one more entry. A table is filled to 13/16, so that it takes few cache lines. */
+/* A table is filled to 13/16, so that it takes few cache lines. */
 static bool make_room(struct table *t)
 {
 	struct table old = *t, grown = {
@@ -148,7 +147,7 @@ static bool make_room(struct table *t)
 	for (const struct place *p = old.place; p < old.place + old.capacity; p++)
 		if (p->kind != HOLDING_NONE)
 			grown.place[find(&grown, p->kind, p->key)] = *p;
-	/* Assign in this order: otherwise a child forked in between would unmap more bytes than the old table has. */
+	/* In this order: otherwise a child forked in between would unmap more bytes than the old table has. */
 	t->place = grown.place;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->capacity = grown.capacity;
@@ -157,7 +156,7 @@ static bool make_room(struct table *t)
 	return true;
 }
 
-/* Adds or replaces the entry. Returns NULL if there is no memory for a new entry. Replacing an entry never fails. */
+/* Adds or replaces the entry. Returns NULL if out of memory; replacing never fails. */
 static struct place *put(struct table *t, const struct place *place)
 {
 	struct place *p = look_up(t, place->kind, place->key);
@@ -172,7 +171,7 @@ static struct place *put(struct table *t, const struct place *place)
 	return p;
 }
 
-/* Erases an entry, and moves later entries into the gap. A tombstone in the gap would make searches longer. */
+/* Moves later entries into the gap, because a tombstone there would make searches longer. */
 static void erase(struct table *t, struct place *place)
 {
 	size_t mask = t->capacity - 1, i = (size_t)(place - t->place);
@@ -188,9 +187,6 @@ static void erase(struct table *t, struct place *place)
 	t->place[i].kind = HOLDING_NONE;
 }
 
-/* ---- holdings in chunks ---- */
-
-/* True if the holding can be stored as a number of pages. */
 static bool is_regular(const struct holding *h)
 {
 	return is_in_chunk(h->kind, h->key) && h->bytes && h->bytes % STEP == 0 &&
@@ -238,7 +234,7 @@ static struct place *new_chunk(struct shard *s, const struct holding *h)
 	return p;
 }
 
-/* Returns false if the holding must be a single, because memory ran out or the chunk belongs to another context. */
+/* Returns false if the holding must be a single: memory ran out, or the chunk belongs to another context. */
 static bool put_regular(struct shard *s, const struct holding *h)
 {
 	struct place *p = look_up(&s->chunks, h->kind, chunk_of(h->key));
@@ -286,8 +282,6 @@ static bool take_regular(struct shard *s, enum holding_kind kind, uint64_t key,
 	return true;
 }
 
-/* ---- all holdings ---- */
-
 static bool take_single(struct shard *s, enum holding_kind kind, uint64_t key,
 			struct holding *ret_holding)
 {
@@ -315,7 +309,7 @@ static bool find_any(const struct shard *s, enum holding_kind kind, uint64_t key
 	return p;
 }
 
-/* Stores the holding in a chunk or as a single, and removes an older one that was stored the other way. */
+/* Also removes an older entry of the holding that was stored the other way. */
 static bool put_any(struct shard *s, const struct holding *h)
 {
 	struct place single = pack(h);

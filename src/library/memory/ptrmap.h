@@ -1,6 +1,6 @@
 /*
- * A map of the process's allocations, by address or handle, in constant time. Each shard of the map has two hash tables with
- * open addressing, in memory of their own (mmap, because the program may have replaced the allocator). Thread safe.
+ * The process's allocations by address or handle, in constant time. Each shard has two hash tables with open addressing, in
+ * memory of mmap, because the program may have replaced the allocator. Thread safe.
  */
 #pragma once
 
@@ -9,15 +9,15 @@
 
 enum holding_kind {
 	HOLDING_NONE = 0,
-	/* linear memory, by device pointer; not small suballocations (suballoc.h) */
+	/* Linear memory, by device pointer; not small suballocations (suballoc.h). */
 	HOLDING_MEMORY,
 	HOLDING_ARRAY,
 	HOLDING_CONTEXT,
-	/* memory of the virtual memory API, by the library's number for it (hook_vmm.h) */
+	/* Memory of the virtual memory API, by the library's number for it (hook_vmm.h). */
 	HOLDING_PHYSICAL,
 	HOLDING_HANDLE,  /* a handle of memory of the kind PHYSICAL */
 	HOLDING_MAPPING, /* a mapping of memory of the kind PHYSICAL, by address */
-	/* memory of the kind PHYSICAL bound to a multicast object (hook_multicast.c) */
+	/* Memory of the kind PHYSICAL bound to a multicast object (hook_multicast.c). */
 	HOLDING_BINDING,
 	HOLDING_IMPORT, /* an allocation in an imported pool, by address */
 	HOLDING_GRAPH,  /* an executable graph with memory (hook_graph.c) */
@@ -27,27 +27,21 @@ struct holding {
 	uint64_t key; /* unique within its kind */
 	enum holding_kind kind;
 	int device; /* index in the tenant's list */
-	/*
-	 * The bytes charged. For GRAPH, the memory that a launch may map on the device. For HANDLE, how often the handle was
-	 * obtained. For MAPPING and IMPORT, the size.
-	 */
+	/* The bytes charged. GRAPH: what a launch may map. HANDLE: how often it was obtained. MAPPING, IMPORT: the size. */
 	uint64_t bytes;
 	/* MEMORY and ARRAY: the context with which the memory ends, or 0. */
 	uint64_t owner;
 	/*
 	 * IMPORT: the pool. HANDLE, MAPPING and BINDING: the memory's number. PHYSICAL: the number of references. CONTEXT: the
-	 * device of a green context. A small suballocation, which is never put into the map: its enum suballoc_charge.
+	 * device of a green context. A suballocation, which is never in the map: its enum suballoc_charge.
 	 */
 	uint64_t related;
 };
 
-/*
- * Adds a holding, or replaces the one with the same kind and key. Returns false if out of memory; then the caller gives its
- * reservation back and fails the call.
- */
+/* Adds or replaces the holding with this kind and key. Returns false if out of memory; then the caller's call must fail. */
 bool ptrmap_insert(const struct holding *holding);
 
-/* Removes a holding, and returns what it was. Returns false if there is no such holding, as do the two functions below. */
+/* This and the next two functions return false if there is no such holding. */
 bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
 
 bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
@@ -55,7 +49,7 @@ bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holdi
 /* Replaces `bytes` and `related` of a holding. */
 bool ptrmap_update(const struct holding *holding);
 
-/* Removes every holding of the context `owner`, and calls `drop` for each. */
+/* Calls `drop` for each holding of the context `owner`. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
 			 void *context);
 

@@ -8,15 +8,12 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-/* Each sleep is short, so that a thread soon notices that the daemon is gone. */
+/* These sleeps are short, so that a thread soon notices that the daemon is gone. */
 #define NAP_NS (100 * NS_PER_MS)
 /* How long a tenant that holds memory waits for an answer, which normally takes milliseconds. */
 #define ANSWER_PATIENCE_NS (1 * NS_PER_S)
 
-/*
- * `want` is the request's place in the report. A new daemon brings a new report, and the request is then made again in that
- * report.
- */
+/* `want` is the request's place in the report. A new daemon brings a new report, and there the request is made again. */
 struct request {
 	struct region_want *want;
 	uint32_t number;
@@ -51,7 +48,7 @@ static void send_request(struct request *a, int index, uint64_t bytes, uint64_t 
 	bell_ring(index);
 }
 
-/* Cancels the request. If the daemon has not answered yet, rings the doorbell, so that the daemon learns of this. */
+/* If the daemon has not answered yet, a doorbell tells it. */
 static void cancel_request(const struct request *a, int index)
 {
 	if (!a->want || a->want != want_of(index))
@@ -79,7 +76,7 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 	for (;;) {
 		const struct region_control_device *c = process_control_device(index);
 		uint32_t change = atomic_load(&c->memory_grant_change);
-		/* Read the answer before the grant, because the daemon writes the grant first. */
+		/* The daemon writes the grant first, so read the answer first. */
 		bool is_answered = a->want && a->want == want_of(index) &&
 				   atomic_load(&a->want->answered) == a->number;
 		uint64_t limit = granted(index), used = ledger_used(index), now_ns = sys_now_ns();
@@ -88,10 +85,7 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 			return true;
 		if (!fits_in(ledger_quota(index), used, bytes))
 			return false;
-		/*
-		 * If the daemon has answered and the grant did not rise, the request is refused. If the grant rose, but another
-		 * process of the tenant has used it up, ask again.
-		 */
+		/* An answer without a higher grant is a refusal. If another process used up a higher one, ask again. */
 		if (is_answered && limit <= a->granted_before)
 			return false;
 		if (is_too_late(a, now_ns, since_ns, limit > 0))
@@ -118,10 +112,7 @@ bool reserve_wait(int index, uint64_t bytes, struct reserve_wait *wait)
 		return false;
 	if (!wait->since_ns)
 		wait->since_ns = sys_now_ns();
-	/*
-	 * Only the helper thread finds a restarted daemon. The first context starts that thread, but there may be no context
-	 * yet.
-	 */
+	/* Only the helper thread finds a restarted daemon. The first context starts it, but there may be no context yet. */
 	helper_start();
 	uint64_t begin = trace_begin();
 	WITH_LOCK(&locks.memory_request[index]);

@@ -3,16 +3,16 @@
  *
  *     while (ledger_reserve(...)) if (!reserve_wait(...)) refuse
  *
- * First, memory that a process measured (measured.h) may include memory that other tenants took. If the daemon has not checked
- * such a measurement yet, the call waits for the daemon's next NVML query.
+ * First, memory that a process measured (measured.h) may include memory that other tenants took. So if the daemon has not
+ * checked such a measurement yet, the call waits for its next NVML query.
  *
- * Then, if the tenant waits for memory (allot run --on-full wait), the allocation may fit the quota but not the part of the
- * quota that was granted. If so, the call asks the daemon for more.
+ * Then, if the tenant waits for memory (allot run --on-full wait), the allocation may fit the quota but not the granted part of
+ * the quota. If so, the call asks the daemon for more.
  *
  * A tenant that holds no memory yet waits in the daemon's queue. When its turn comes, it is granted all that it declared, on
  * all its devices at once. Until then its calls wait, for at most region_control.memory_wait_ns (if 0, without limit). A tenant
- * that holds memory is answered at once. So only a call that makes the first context waits long. At that time no other thread
- * of the process holds memory that it could free instead.
+ * that holds memory is answered at once. So only a call that makes the first context waits long, and then no other thread of
+ * the process holds memory that it could free instead.
  *
  * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, a tenant that holds no memory
  * waits until a new daemon answers or memory_wait_ns is over. A tenant that holds memory is refused after a second. The waiting
@@ -23,14 +23,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* State of one allocation's wait. Zero this struct before the first reserve_wait(). */
+/* Zero this struct before an allocation's first reserve_wait(). */
 struct reserve_wait {
 	uint64_t since_ns;
 	bool has_waited_for_nvml;
 };
 
-/*
- * Call after `bytes` did not fit on device `index`. Returns true if the caller should try again, false if the reservation is
- * refused. The caller holds no lock that a free needs. Thread safe.
- */
+/* Call after `bytes` did not fit, without a lock that a free needs. True: try again; false: refused. Thread safe. */
 bool reserve_wait(int index, uint64_t bytes, struct reserve_wait *wait);

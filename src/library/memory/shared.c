@@ -13,14 +13,14 @@
 
 struct entry {
 	struct shared s;
-	uint32_t again;  /* how often the memory was imported after the first import */
-	bool is_charged; /* this process is charged */
+	uint32_t again; /* imports after the first */
+	bool is_charged;
 };
 
 /* Guarded by locks.shared, which is never held during a driver call. */
 static struct entry *list;
 static size_t capacity;
-static _Atomic uint32_t uncharged; /* number of imports for which another process is charged */
+static _Atomic uint32_t uncharged; /* imports for which another process is charged */
 
 static bool is_in(const struct entry *e)
 {
@@ -66,10 +66,7 @@ static void add(const struct shared *s, bool is_charged)
 	atomic_fetch_add(&process_state.shared, 1);
 }
 
-/*
- * Charges this process for imported memory that has no live owner. The quota does not matter, because the process already holds
- * the memory.
- */
+/* Charges this process for imported memory without a live owner. It already holds that memory, so the quota does not matter. */
 static void claim_and_charge(struct entry *e)
 {
 	if (e->is_charged || !is_in(e) || !exports_claim(e->s.key))
@@ -79,10 +76,7 @@ static void claim_and_charge(struct entry *e)
 	atomic_fetch_sub(&uncharged, 1);
 }
 
-/*
- * Removes the entry. If this process is charged for the memory and has another entry for it, first charges the other entry, and
- * then gives this entry's charge back. The caller holds locks.shared.
- */
+/* Before a charge is given back, another entry of this process for the memory is charged. Needs locks.shared. */
 static void drop(struct entry *e)
 {
 	struct entry gone = *e;
@@ -125,7 +119,7 @@ bool shared_record_import(const struct shared *taken)
 	}
 	if (!is_first)
 		return true;
-	/* locks.shared must not be held here, because charge_begin() may trim memory pools, which calls the driver. */
+	/* charge_begin() may trim memory pools, which calls the driver, so locks.shared must not be held here. */
 	if (!charge_begin(&h)) {
 		exports_release(taken->key);
 		return false;
@@ -159,10 +153,7 @@ void shared_remove_import(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/*
- * Returns how much more to charge for an import that has grown; the result's device is -1 if nothing is to be charged. If
- * another process is charged for the import, records the new size.
- */
+/* What to charge for an import that has grown; device -1: nothing. If another process is charged, records the new size. */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

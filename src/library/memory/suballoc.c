@@ -14,7 +14,7 @@
 static struct suballoc_leaf *_Atomic leaf_at[LEAVES];
 static struct suballoc_leaf *_Atomic leaves;
 
-/* How long a spare (suballoc.h) must be unused before suballoc_trim() gives it back. */
+/* A spare (suballoc.h) that is unused for this long is given back. */
 #define REST_EVERY_NS (100 * NS_PER_MS)
 
 static struct suballoc_leaf *make_leaf(size_t index)
@@ -29,7 +29,7 @@ static struct suballoc_leaf *make_leaf(size_t index)
 		leaf->chunk[i].number = (uint32_t)(index * SUBALLOC_LEAF_CHUNKS + i);
 	if (!atomic_compare_exchange_strong(&leaf_at[index], &none, leaf)) {
 		munmap(leaf, sizeof(*leaf));
-		return none; /* another thread was faster: `none` now points to its leaf */
+		return none; /* another thread was faster: `none` is its leaf */
 	}
 	leaf->next = atomic_load(&leaves);
 	while (!atomic_compare_exchange_weak(&leaves, &leaf->next, leaf))
@@ -47,7 +47,7 @@ static inline struct biased_lock *cache_lock(void)
 	return &process_own()->cache.lock;
 }
 
-/* Returns the leaf (suballoc.h) of an address, or NULL. Remembers the leaf as the last one read. */
+/* Remembers the leaf (suballoc.h) as the last one read. NULL if the address has none. */
 static struct suballoc_leaf *leaf_of(CUdeviceptr ptr)
 {
 	size_t index = ptr >> SUBALLOC_LEAF_SHIFT;
@@ -105,10 +105,7 @@ void suballoc_failed(int device, enum suballoc_charge charge)
 {
 	enum biased_hold hold = biased_enter(cache_lock());
 	bool is_kept = keep_spare(hold, device, charge);
-	/*
-	 * If another thread ends the device's last chunk now, either this thread sees that the chunk has ended, or the other
-	 * thread sees the spare. So one of the two threads gives the spare back.
-	 */
+	/* If another thread ends the last chunk now, it sees the spare, or this thread sees the end, and drains the spare. */
 	if (hold == BIASED_SHARED)
 		atomic_thread_fence(memory_order_seq_cst);
 	bool is_needed = atomic_load(&spare_of(device)->chunks);
@@ -132,7 +129,7 @@ void suballoc_trim(uint64_t now_ns)
 			suballoc_drain(i);
 }
 
-/* Call for the first suballocation of a chunk: the reserved bytes become the chunk's charge. */
+/* Call for a chunk's first suballocation: the reserved bytes become the chunk's charge. */
 static void begin_chunk(enum biased_hold hold, struct suballoc_chunk *c, uint32_t old_state,
 			int device, enum suballoc_charge charge)
 {
@@ -175,14 +172,14 @@ struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr)
 	return c && suballoc_count(c) ? c : NULL;
 }
 
-/* Subtracts suballocations from a chunk. Returns true, and the chunk's device, if they were the last. */
+/* Returns true, and the chunk's device, if these were the last suballocations. */
 static bool take_suballocs(enum biased_hold hold, struct suballoc_chunk *c, uint32_t suballocs,
 			   int *ret_device)
 {
 	uint32_t old = biased_add(hold, &c->state, -suballocs), count = old & SUBALLOC_COUNT_MASK;
 
 	if (unlikely(count < suballocs)) {
-		/* The chunk's context has ended meanwhile, and its charge was given back. */
+		/* The chunk's context has ended, and its charge was given back. */
 		biased_add(hold, &c->state, suballocs);
 		return false;
 	}

@@ -9,9 +9,7 @@
  *
  * Most calls come from one thread, and find a spare and a chunk in use. The memory that such a call touches decides its cost,
  * because the driver evicts the first-level cache between two calls. So these functions are inline, and read one cache line
- * (struct thread_cache).
- *
- * Thread safe.
+ * (struct thread_cache). Thread safe.
  */
 #pragma once
 
@@ -24,26 +22,20 @@
 
 #define SUBALLOC_CHUNK (2ULL << 20)
 #define SUBALLOC_STEP 512ULL
-/* the largest suballocation; this and the two sizes above are in bytes, as measured on an H200 with driver 580 */
+/* The largest suballocation. This and the sizes above are bytes, as measured on an H200 with driver 580. */
 #define SUBALLOC_MAX (SUBALLOC_CHUNK - SUBALLOC_STEP)
 
 struct suballoc_chunk {
-	/*
-	 * Low bits: the number of suballocations. Upper bits: the device, if that number is not 0. One word, so that the thread
-	 * that removes the last suballocation also reads the device.
-	 */
+	/* Low bits: number of suballocations. Upper bits: the device. In one word, so that a removal reads both. */
 	_Atomic uint32_t state;
 	uint32_t number;        /* address / 2 MiB; never changes */
-	_Atomic uint64_t owner; /* the context with which the chunk ends */
+	_Atomic uint64_t owner; /* the chunk's context */
 };
 
 #define SUBALLOC_DEVICE_SHIFT 24
 #define SUBALLOC_COUNT_MASK ((1U << SUBALLOC_DEVICE_SHIFT) - 1)
 
-/*
- * Chunks by number (address / 2 MiB), in leaves of 2 GiB. A leaf is made when needed, and stays. The driver reuses addresses,
- * so the number of leaves depends on the most memory that the process ever held.
- */
+/* Chunks are in leaves of 2 GiB, made when needed and kept. The driver reuses addresses, so there are few leaves. */
 #define SUBALLOC_CHUNK_SHIFT 21
 #define SUBALLOC_LEAF_SHIFT 31
 #define SUBALLOC_LEAF_CHUNKS (1 << (SUBALLOC_LEAF_SHIFT - SUBALLOC_CHUNK_SHIFT))
@@ -59,50 +51,41 @@ struct suballoc_leaf {
 /* Where the charge for a suballocation's chunk came from. */
 enum suballoc_charge { SUBALLOC_RESERVED = 0, SUBALLOC_SPARE };
 
-/*
- * Takes a device's spare, which is already charged. If there is none, returns SUBALLOC_RESERVED; then the caller reserves
- * SUBALLOC_CHUNK.
- */
+/* Takes a device's spare, which is charged. SUBALLOC_RESERVED: there is none, so reserve SUBALLOC_CHUNK. */
 enum suballoc_charge suballoc_take_spare(int device);
 
-/*
- * Ends the device's spare (the reserved but unused charge of one chunk), because something else uses that charge now. Call only
- * in the thread that took the spare (suballoc_take_spare()), because no lock guards the change.
- */
+/* The spare's charge now belongs to something else. Call only in the thread that took the spare; no lock guards this. */
 void suballoc_use_spare(int device);
 
-/*
- * Call if the driver's call failed: keeps the charge as the device's spare. Gives it back if there is a spare already, or if
- * the device has no chunks.
- */
+/* Call if the driver's call failed. Keeps the charge as a spare, unless there is one or the device has no chunks. */
 void suballoc_failed(int device, enum suballoc_charge charge);
 
-/* Gives the spare's charge back, if there is a spare. */
+/* Gives the spare back, if there is one. */
 void suballoc_drain(int device);
 
-/* For the helper thread, at each poll: every 100 ms, gives back the spares that were not used in that time. */
+/* For the helper thread: every 100 ms, gives back the spares that were not used in that time. */
 void suballoc_trim(uint64_t now_ns);
 
 /*
- * Counts a suballocation at `ptr`. If the chunk has no other suballocation, `charge` becomes the chunk's charge. Otherwise
- * `charge` stays as the spare or, if there is a spare already, is given back. Returns false, having done nothing, if the
- * address is beyond the table or memory ran out.
+ * Counts a suballocation at `ptr`. If it is the only one in its chunk, `charge` becomes the chunk's charge. Otherwise `charge`
+ * stays as the spare or, if there is a spare already, is given back. Returns false, having done nothing, if the address is
+ * beyond the table or memory ran out.
  */
 bool suballoc_add(CUdeviceptr ptr, int device, enum suballoc_charge charge);
 
-/* Returns the chunk that contains `ptr`, or NULL if that chunk has no suballocations. */
+/* NULL if the chunk that contains `ptr` has no suballocations. */
 struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr);
 
 /* Call after the driver has freed a suballocation. With the last one, the chunk's charge is given back. */
 void suballoc_remove_any(struct suballoc_chunk *chunk);
 
-/* Call after a context has ended: gives back the charges of the chunks that ended with it. */
+/* Call after a context has ended: gives back the charges of its chunks. */
 void suballoc_context_gone(uint64_t owner);
 
 /* Call in a forked child: forgets all chunks and spares. */
 void suballoc_reset(void);
 
-/* ---- the common case, in a process whose tenant has one device ---- */
+/* The functions below serve the common case, in a process whose tenant has one device. */
 
 static inline struct suballoc_chunk *suballoc_chunk_in(struct suballoc_leaf *leaf, CUdeviceptr ptr)
 {
@@ -120,10 +103,7 @@ static inline int suballoc_device(const struct suballoc_chunk *c)
 	return (int)(atomic_load_explicit(&c->state, memory_order_relaxed) >> SUBALLOC_DEVICE_SHIFT);
 }
 
-/*
- * Returns the chunk of an address if the address is in the leaf that was read last, otherwise NULL. The chunk may have no
- * suballocations.
- */
+/* NULL if the address is not in the leaf that was read last. The chunk may have no suballocations. */
 static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *cache,
 							   CUdeviceptr ptr)
 {
@@ -135,10 +115,7 @@ static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *
 	return likely(c->number == ptr >> SUBALLOC_CHUNK_SHIFT) ? c : NULL;
 }
 
-/*
- * Like suballoc_take_spare(0), if the calling thread owns cache->lock and there is a spare. Otherwise does nothing and returns
- * false.
- */
+/* Like suballoc_take_spare(0). False if the calling thread does not own cache->lock, or there is no spare. */
 static inline bool suballoc_begin_here(struct thread_cache *cache)
 {
 	struct suballoc_spare_state *s = &cache->spares[0];
@@ -153,7 +130,7 @@ static inline bool suballoc_begin_here(struct thread_cache *cache)
 	return is_taken;
 }
 
-/* As suballoc_add(ptr, 0, SUBALLOC_SPARE), for a chunk that already has suballocations. Returns false if nothing was done. */
+/* Like suballoc_add(ptr, 0, SUBALLOC_SPARE), for a chunk that already has suballocations. Returns false if nothing was done. */
 static inline bool suballoc_end_here(struct thread_cache *cache, CUdeviceptr ptr)
 {
 	struct suballoc_chunk *c = suballoc_chunk_nearby(cache, ptr);

@@ -7,8 +7,8 @@
 enum hold_state { HOLD_OPEN, HOLD_CLOSED, HOLD_NO_ROOM };
 
 static _Atomic uint32_t hold;   /* futex word, seq_cst; enum hold_state */
-static _Atomic uint32_t inside; /* seq_cst; threads inside the hold; futex word while closed */
-static __thread uint32_t depth; /* nested entries of this thread; 0 if outside the hold */
+static _Atomic uint32_t inside; /* threads inside the hold; seq_cst; futex word while closed */
+static __thread uint32_t depth; /* nested entries of this thread */
 
 static void count_out(void)
 {
@@ -46,7 +46,7 @@ bool swap_is_inside(void)
 
 void swap_leave_held(void)
 {
-	/* If depth is 0, the process became swappable after this thread entered, so the thread was not counted as inside. */
+	/* With depth 0, the process became swappable after this thread entered, so the thread was not counted as inside. */
 	if (depth && --depth == 0)
 		count_out();
 }
@@ -56,7 +56,7 @@ void swap_wait(void)
 	struct region_slot_device *d = process_slot_device(0);
 	uint64_t begin = trace_begin();
 
-	/* Shows the daemon that a thread needs the memory. */
+	/* Tell the daemon that a thread needs the memory. */
 	atomic_fetch_add(&d->waiting, 1);
 	sys_futex_wait(&hold, HOLD_CLOSED, NAP_NS, false);
 	atomic_fetch_sub(&d->waiting, 1);

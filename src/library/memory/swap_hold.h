@@ -16,9 +16,9 @@
 
 enum swap_pass {
 	SWAP_PASSED, /* inside the hold; call swap_leave() afterwards */
-	/* returned only by swap_try_enter(): call swap_wait(), then try again */
+	/* Only of swap_try_enter(): call swap_wait(), then try again. */
 	SWAP_HOLD_CLOSED,
-	/* the GPU has no room for the memory that was moved off it: fail with CUDA_ERROR_OUT_OF_MEMORY */
+	/* The GPU has no room for the process's memory: fail with CUDA_ERROR_OUT_OF_MEMORY. */
 	SWAP_NO_ROOM,
 };
 
@@ -31,13 +31,13 @@ static inline bool swap_is_on(void)
 			DETOUR_HOLD);
 }
 
-/* Enters the hold if it is open, without waiting. Returns SWAP_PASSED also if the process is not swappable. */
+/* Does not wait. SWAP_PASSED also if the process is not swappable. */
 static inline enum swap_pass swap_try_enter(void)
 {
 	return swap_is_on() ? swap_try_enter_held() : SWAP_PASSED;
 }
 
-/* True if the calling thread is inside the hold. */
+/* Whether the calling thread is inside the hold. */
 bool swap_is_inside(void);
 
 /* Waits a short time for the hold to open. */
@@ -45,10 +45,7 @@ void swap_wait(void);
 
 /* Waits until the thread is inside the hold. Returns false for SWAP_NO_ROOM; then the thread is outside. */
 bool swap_enter(void);
-/*
- * As swap_enter(), for calls that need no memory on the GPU: they succeed even if the GPU has no room for the process's memory.
- * The thread is always inside afterwards.
- */
+/* For calls that need no memory on the GPU. The thread is always inside afterwards, even if the GPU has no room. */
 void swap_enter_to_free(void);
 
 static inline void swap_leave(void)
@@ -59,7 +56,7 @@ static inline void swap_leave(void)
 
 /*
  * WITH_MEMORY_HELD() keeps memory on the GPU until the end of the calling function. If the memory cannot be on the GPU, that
- * function returns CUDA_ERROR_OUT_OF_MEMORY. Use the macro first in a hook, before any lock.
+ * function returns CUDA_ERROR_OUT_OF_MEMORY. Use this first in a hook, before any lock.
  */
 static inline void swap_leave_cleanup(bool *is_inside)
 {
@@ -75,20 +72,17 @@ static inline void swap_leave_always(const bool *unused)
 {
 	swap_leave();
 }
-/* As WITH_MEMORY_HELD(), but never fails: for a hook that frees memory or accesses none (swap_enter_to_free()). */
+/* Like WITH_MEMORY_HELD(), but never fails: for a hook that frees memory or accesses none. */
 #define WITH_MEMORY_STILL() \
 	__attribute__((cleanup(swap_leave_always), unused)) bool is_memory_still = true; \
 	swap_enter_to_free()
 
-/* ---- for swap.c and swap_quiesce.c alone ---- */
+/* The functions below are for swap.c and swap_quiesce.c. */
 
-/*
- * Closes the hold and waits up to patience_ns until no thread is inside. On timeout, restores the earlier state and returns
- * false.
- */
+/* Waits until no thread is inside. After patience_ns, restores the earlier state and returns false. */
 bool swap_hold_close(uint64_t patience_ns);
-/* Opens the hold. If has_room is false, only for calls that need no memory; all other calls fail (SWAP_NO_ROOM). */
+/* If has_room is false, calls that need no memory may enter; all other calls fail (SWAP_NO_ROOM). */
 void swap_hold_open(bool has_room);
 
-/* Call in a forked child: opens the hold, and counts no thread inside. */
+/* Call in a forked child. */
 void swap_hold_reset(void);

@@ -18,7 +18,6 @@ static __thread struct {
 	bool is_drivers;
 } shortage; /* the thread's last try found no room for `bytes`; 0 if there was room */
 
-/* True if the tenant uses more memory than the daemon allows now. */
 static bool is_beyond_bound(int device)
 {
 	uint64_t bound = atomic_load(&process_control_device(device)->swap_bound_bytes);
@@ -42,16 +41,13 @@ uint64_t swap_wanted_bytes(int device)
 
 bool swap_wait_for_room(uint64_t *since_ns)
 {
-	/*
-	 * While the daemon says that room will be made, the waiting time starts again, because other tenants' turns may take
-	 * any time. A lost daemon's last value of swap_hope does not count.
-	 */
+	/* Other tenants' turns take any time, so restart the wait while the daemon expects room, unless the daemon is lost. */
 	if (!atomic_load(&process_state.daemon_lost) &&
 	    atomic_load(&atomic_load(&process_state.control)->swap_hope))
 		*since_ns = sys_now_ns();
 	if (!process_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
 		return false;
-	/* Do not report this wait as waiting for GPU time: the daemon would give this process time that it cannot use. */
+	/* This is no wait for GPU time: if it were reported as one, the process would get time that it cannot use. */
 	sys_sleep_ns(NAP_NS);
 	return true;
 }
@@ -71,10 +67,7 @@ bool swap_room_is_reserved(int device, uint64_t bytes)
 	return true;
 }
 
-/*
- * True if the GPU has more than enough room for shortage.bytes, however the driver rounds them. False also if the driver
- * cannot be asked now.
- */
+/* True if the GPU has room for shortage.bytes, however the driver rounds. False if the driver cannot be asked now. */
 static bool gpu_has_room(void)
 {
 	size_t free_bytes, total_bytes;
@@ -89,7 +82,7 @@ void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
 	room->had_room = false;
-	/* If an outer call is inside the hold (swap_hold.h), `shortage` belongs to the outer call. */
+	/* Inside the hold of an outer call (swap_hold.h), `shortage` belongs to that call. */
 	if (swap_is_on() && !swap_is_inside())
 		shortage.bytes = 0;
 }
@@ -111,10 +104,7 @@ bool swap_room_should_retry(struct swap_room *room, CUresult result)
 		return end(room, result);
 	if (swap_is_inside() || !shortage.bytes)
 		return end(room, result);
-	/*
-	 * Fail only if there was room at two failures in a row. At one failure, another tenant may have left the GPU between
-	 * the driver's refusal and this query.
-	 */
+	/* Fail after two failures with room. At one failure, another tenant may have left the GPU just before this query. */
 	bool has_room = shortage.is_drivers && gpu_has_room();
 	if (has_room && room->had_room)
 		return end(room, result);

@@ -22,32 +22,24 @@
 
 struct swap_room {
 	int device;
-	uint64_t bytes; /* bytes that the call waits for; 0 if none yet */
+	uint64_t bytes; /* for which the call waits; 0 if none yet */
 	uint64_t since_ns;
 	uint64_t trace_begin; /* ticks; 0 if not traced */
 	bool had_room;        /* at the driver's last refusal, the GPU had enough room */
 };
 
-/*
- * Records that the thread's last try found no room for `bytes` on the device, although the quota allows them. is_drivers: the
- * driver said so.
- */
+/* The thread's last try found no room for `bytes`, although the quota allows them. is_drivers: the driver said so. */
 void swap_room_record_shortage(int device, uint64_t bytes, bool is_drivers);
 
-/* As swap_room_record_shortage(), if the driver's call returned out of memory. */
 static inline void swap_room_check_result(CUresult result, int device, uint64_t bytes)
 {
 	if (unlikely(result == CUDA_ERROR_OUT_OF_MEMORY) && device >= 0 && device != REGION_HOST)
 		swap_room_record_shortage(device, bytes, true);
 }
 
-/*
- * Call before the driver's call, with `bytes` already reserved. Returns true if the GPU's free memory is kept for another
- * tenant; then do not call the driver. The lack of room is recorded.
- */
+/* Call with `bytes` reserved. True: the free GPU memory is kept for another tenant, so do not call the driver. */
 bool swap_room_is_reserved(int device, uint64_t bytes);
 
-/* Call before the first try (WITH_ROOM()). */
 void swap_room_begin(struct swap_room *room);
 /* Call after each try. Returns true if the caller should try again. */
 bool swap_room_should_retry(struct swap_room *room, CUresult result);
@@ -63,17 +55,17 @@ bool swap_room_should_retry(struct swap_room *room, CUresult result);
 		with_result; \
 	})
 
-/* Adds to the bytes for which this process waits on `device` (index in the tenant's list); negative bytes end a wait. */
+/* Adds to the bytes for which this process waits on `device`; negative bytes end a wait. */
 void swap_add_wanted(int device, int64_t bytes);
 
-/* Returns the bytes for which all threads of the process wait on `device`. */
+/* The bytes for which all threads of the process wait. */
 uint64_t swap_wanted_bytes(int device);
 
 /*
- * Sleeps for a moment and returns true if the caller should try again. Sets *since_ns to now while the daemon says that room
- * will be made (swap_hope). Returns false a minute after *since_ns.
+ * Sleeps for a moment and returns true if the caller should try again. While the daemon says that room will be made
+ * (swap_hope), sets *since_ns to now. Returns false a minute after *since_ns.
  */
 bool swap_wait_for_room(uint64_t *since_ns);
 
-/* Call in a forked child: forgets the bytes for which the parent's threads wait. */
+/* Call in a forked child: no thread waits there. */
 void swap_room_reset(void);

@@ -11,10 +11,8 @@
  *   at a sync point, if the daemon wants that  the daemon can end the turn there (sync_point.h)
  *   when work begins on an idle device         if the daemon wants that (SYNC_POINT_ENDS_USE)
  *
- * Under LEASE_FREE, a launch on a busy device never rings. So rings are no more frequent than beginnings and ends of work. If
- * the daemon is gone or ignores a ring, no harm is done, because the daemon also polls.
- *
- * Thread safe; takes 1 us or less.
+ * Under LEASE_FREE, a launch on a busy device never rings. So rings are no more frequent than beginnings and ends of work. A
+ * lost ring does no harm, because the daemon also polls. Thread safe; takes 1 us or less.
  */
 #pragma once
 

@@ -13,7 +13,7 @@ static bool is_started;
 static _Atomic bool is_leaving;
 static _Atomic bool is_in_driver;
 static _Atomic uint32_t bell;
-/* true while the helper thread sleeps; waking it then takes a system call */
+/* Waking the helper thread takes a system call only while it sleeps. */
 static _Atomic bool is_asleep;
 
 void helper_assign(const struct helper_duties *own)

@@ -1,6 +1,6 @@
 /*
- * The helper thread: one per process, started with the first context at the latest. It does the work that no call of the
- * program triggers, then sleeps for the time that its poll returned, or until another thread wakes it.
+ * The helper thread: one per process, started with the first context at the latest. It polls for work that no call of the
+ * program triggers. Then it sleeps for the time that its poll returned, or until another thread wakes it.
  */
 #pragma once
 
@@ -8,10 +8,10 @@
 #include <stdint.h>
 
 struct helper_duties {
-	uint64_t (*poll)(bool was_woken); /* one poll; returns how long to sleep, in ns */
-	/* Called once, by the thread that starts the helper thread, because the helper thread's first poll may come late. */
+	uint64_t (*poll)(bool was_woken); /* returns how long to sleep, in ns */
+	/* Called once, by the thread that starts the helper thread, because the first poll may come late. */
 	void (*on_start)(void);
-	/* Called at exit. The handler is registered after cuInit, so it runs before the driver's own exit handlers. */
+	/* At exit. The handler is registered after cuInit, so it runs before the driver's own exit handlers. */
 	void (*on_exit)(void);
 };
 
@@ -19,21 +19,18 @@ struct helper_duties {
 void helper_assign(const struct helper_duties *duties);
 
 /*
- * Starts the thread unless it runs. The thread blocks all signals, so that signals reach only the program's threads. Returns
- * false if it can't be started: without it no work is seen to end, so the caller must refuse the context.
+ * Starts the thread unless it runs. It blocks all signals, so that they reach only the program's threads. Returns false if it
+ * can't be started: no work would be seen to end, so the caller must refuse the context.
  */
 bool helper_start(void);
 
-/*
- * Makes the helper thread poll at once. Call when work begins on an idle device, or a thread waits for in-flight work. Cheap if
- * the helper thread is awake.
- */
+/* Makes the helper thread poll now: work begins on an idle device, or a thread waits for work. Cheap if it is awake. */
 void helper_wake(void);
 
-/* At exit: no poll begins after this call. */
+/* At exit: no poll begins after this. */
 void helper_stop(void);
 /* Call after helper_stop(). Waits up to 20 ms for a poll in progress to end. */
 void helper_wait_for_poll(void);
 
-/* Call in a forked child, which has no helper thread: lets helper_start() start one. */
+/* Call in a forked child, which has no helper thread. */
 void helper_reset(void);

@@ -6,11 +6,11 @@
 
 #define MAX_CUDA_DEVICES 64
 
-/* All zeros; `own` points here until the process joins. */
+/* process_state.own points here until the process joins. */
 static struct process_own nobody;
 struct process_state process_state = { .own = &nobody };
 
-/* CUDA ordinal -> index + 1; 0 if not looked up yet, -1 if not the tenant's. */
+/* By CUDA ordinal: index + 1; 0 if not looked up yet, -1 if not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
 void process_update_has_one_device(void)
@@ -37,7 +37,7 @@ CUresult process_find_device(CUdevice device, int *ret_index)
 	CUuuid uuid;
 
 	if (!known) {
-		/* On a MIG instance, _v2 returns the UUID of the instance, which the tenant's list has. */
+		/* On a MIG instance, _v2 returns the instance's UUID, which the tenant's list has. */
 		CUresult result = real.cuDeviceGetUuid_v2 ? real.cuDeviceGetUuid_v2(&uuid, device)
 							  : real.cuDeviceGetUuid(&uuid, device);
 		if (result != CUDA_SUCCESS)

@@ -1,6 +1,5 @@
 /*
- * The process's tenant, its slot in the report, and the map from CUDA devices to the tenant's devices. process.c changes this
- * state.
+ * The process's tenant, its slot in the report, and the map from CUDA devices to the tenant's devices. process.c changes these.
  *
  * The mode is PROCESS_UNKNOWN until the first cuInit or NVML query. A restarted daemon brings new files, and then the pointers
  * change. The old mappings stay readable until the next restart, for a thread that has loaded an old pointer; after that, pages
@@ -19,16 +18,13 @@ enum process_mode {
 	PROCESS_UNKNOWN = 0, /* the daemon was not asked yet */
 	PROCESS_PLAIN,       /* no tenant is configured: calls pass unchanged */
 	PROCESS_ACTIVE,      /* joined the tenant */
-	/* a tenant is configured, but the process could not join: cuInit fails */
+	/* A tenant is configured, but the process could not join: cuInit fails. */
 	PROCESS_REFUSED,
-	/* the process exits: calls pass unchanged, because the driver may be gone */
+	/* The process exits: calls pass unchanged, because the driver may be gone. */
 	PROCESS_LEAVING,
 };
 
-/*
- * The process's own page. The kernel zeroes it in a forked child (MADV_WIPEONFORK), because the child does not own the parent's
- * slot.
- */
+/* The process's own page. The kernel zeroes it in a forked child (MADV_WIPEONFORK), which does not own the slot. */
 struct process_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
 	_Atomic uint32_t has_one_device; /* the tenant has one device, and `detours` is 0 */
@@ -44,19 +40,19 @@ enum process_detour {
 	DETOUR_TRACE = 2, /* the tenant is traced: calls are recorded (trace.h) */
 };
 
-/* Nearly every call reads this, so it fits in one cache line. */
+/* Nearly every call reads these, so they fit in one cache line. */
 struct process_state {
 	_Alignas(64) _Atomic uint32_t mode;
-	_Atomic uint32_t shared; /* number of allocations shared with other processes (shared.h) */
+	_Atomic uint32_t shared;         /* allocations shared with other processes (shared.h) */
 	struct process_own *_Atomic own; /* never NULL */
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;
 	struct region_slot *_Atomic slot;
-	_Atomic bool daemon_lost;           /* no heartbeat: the last quotas apply, leases do not */
+	_Atomic bool daemon_lost;           /* no heartbeat: last quotas apply, leases do not */
 	_Atomic uint32_t captures;          /* stream captures in progress */
-	_Atomic uint32_t streams_destroyed; /* streams destroyed so far (inflight.h) */
+	_Atomic uint32_t streams_destroyed; /* so far (inflight.h) */
 	_Atomic uint32_t detours;           /* enum process_detour */
-	/* this process's slot + 1, to compare with region_control_device.turn */
+	/* This process's slot + 1, to compare with region_control_device.turn. */
 	_Atomic uint32_t turn;
 	_Atomic uint32_t code_unloads; /* unloads of functions and ends of contexts so far */
 };
@@ -68,29 +64,24 @@ static inline struct process_own *process_own(void)
 	return atomic_load_explicit(&process_state.own, memory_order_relaxed);
 }
 
-/* True while this process may use its slot: this process itself has joined. A forked child must first join too. */
+/* This process itself has joined and may use its slot. A forked child must first join too. */
 static inline bool process_is_active(void)
 {
 	return atomic_load_explicit(&process_state.mode, memory_order_acquire) == PROCESS_ACTIVE &&
 	       likely(atomic_load_explicit(&process_own()->is_joined, memory_order_relaxed));
 }
 
-/*
- * Finds the index of a CUDA device in the tenant's list; sets -1 if the list does not have it. Returns the driver's error if
- * the driver cannot identify the device, for example before cuInit.
- */
+/* The device's index in the tenant's list, or -1. The driver's error if it cannot identify the device, as before cuInit. */
 CUresult process_find_device(CUdevice device, int *ret_index);
-/* As process_find_device(); -1 also if the driver cannot identify the device. */
+/* As process_find_device(). -1 also if the driver cannot identify the device. */
 int process_device_index(CUdevice device);
-/*
- * True if the driver has this device. If not, leave the call to the driver, whose error depends on the first invalid argument.
- */
+/* True if the driver has this device. If not, let the driver fail: its error depends on the first invalid argument. */
 bool process_device_exists(CUdevice device);
 
-/* Returns the index of the device with this UUID (16 bytes); -1 if the tenant does not have it. */
+/* The index of the device with this UUID (16 bytes); -1 if the tenant does not have it. */
 int process_uuid_index(const void *uuid);
 
-/* Returns the index of the calling thread's current device; -1 if there is none, or if the tenant does not have it. */
+/* The index of the calling thread's device; -1 if there is none, or the tenant does not have it. */
 int process_current_index(void);
 
 static inline const struct region_control_device *process_control_device(int index)
@@ -99,13 +90,13 @@ static inline const struct region_control_device *process_control_device(int ind
 }
 
 /*
- * The bound of predicted work in flight under LEASE_FREE, for a tenant with short steps that shares the GPU by the GPU's own
- * time slices. The bound is large, because the wait at the end of each step bounds the tenant's work anyway. With time slices,
- * predictions include other tenants' slices, so a smaller bound would stop the tenant's threads needlessly.
+ * For a tenant with short steps that shares the GPU by the GPU's own time slices. The bound is large, because the wait at the
+ * end of each step bounds the tenant's work anyway. Predictions then include other tenants' slices, so a smaller bound would
+ * stop the tenant's threads needlessly.
  */
 #define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
 
-/* Returns the bound of predicted work in flight under LEASE_FREE, in ns. */
+/* The bound of predicted work in flight under LEASE_FREE. */
 static inline uint64_t process_free_depth_ns(const struct region_control_device *c)
 {
 	bool is_sliced = atomic_load_explicit(&c->sync_point_wanted, memory_order_relaxed) ==
@@ -115,10 +106,7 @@ static inline uint64_t process_free_depth_ns(const struct region_control_device 
 			 : atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
 }
 
-/*
- * True if this process may run under the tenant's lease. Call this after reading the lease word, because the daemon changes
- * `turn` before the lease word.
- */
+/* True if this process may run under the tenant's lease. The daemon changes `turn` first, so read the lease word first. */
 static inline bool process_has_turn(const struct region_control_device *c)
 {
 	uint32_t turn = atomic_load(&c->turn);
@@ -132,10 +120,7 @@ static inline struct region_slot_device *process_slot_device(int index)
 	return &atomic_load_explicit(&process_state.slot, memory_order_acquire)->device[index];
 }
 
-/*
- * Sets has_one_device, by which small allocations take a fast path. Call after a change of the tenant's devices or of
- * `detours`.
- */
+/* Call after a change of the tenant's devices or of `detours`. */
 void process_update_has_one_device(void);
 
 /* Call in a forked child: forgets the devices that were looked up, and the captures. */

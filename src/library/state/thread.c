@@ -21,7 +21,7 @@ bool thread_create(void *(*main)(void *))
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
 	int error = create(&thread, NULL, main, NULL);
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, sizeof(old));
-	/* The thread is detached, because nothing joins it and a thread sanitizer would report a leak. */
+	/* Nothing joins the thread, and a thread sanitizer would report a leak. */
 	int (*detach)(pthread_t) = (int (*)(pthread_t))elf_any_symbol(&process_state,
 								      "pthread_detach");
 	if (!error && detach)

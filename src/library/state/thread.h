@@ -1,7 +1,6 @@
-/* Threads of the library itself. Before glibc 2.34, pthread_create is in libpthread, so it is looked up at run time. */
 #pragma once
 
 #include <stdbool.h>
 
-/* Starts a detached thread that runs main(NULL) with all signals blocked. Returns false if that fails. */
+/* Detached, with all signals blocked. Looks up pthread_create at run time: it is in libpthread before glibc 2.34. */
 bool thread_create(void *(*main)(void *));

@@ -1,7 +1,4 @@
-/*
- * The fields that a small allocation on the tenant's first device reads (suballoc.h). They share one cache line of the
- * process's own page (process_state.h).
- */
+/* What a small allocation on the first device reads (suballoc.h), in a cache line of the process's own page. */
 #pragma once
 
 #include "abi/shm/region.h"
@@ -9,15 +6,12 @@
 
 struct suballoc_leaf;
 
-/*
- * State of a device's spare: a chunk that is reserved for the next small allocation (suballoc.h). TAKEN: an allocation that
- * uses it is in progress.
- */
+/* A spare is a chunk reserved for the next small allocation (suballoc.h). TAKEN: an allocation in progress uses it. */
 enum suballoc_spare { SUBALLOC_NO_SPARE, SUBALLOC_SPARE_THERE, SUBALLOC_SPARE_TAKEN };
 
 struct suballoc_spare_state {
 	_Atomic uint32_t spare;   /* enum suballoc_spare */
-	_Atomic uint32_t chunks;  /* number of chunks of the device that have suballocations */
+	_Atomic uint32_t chunks;  /* number of the device's chunks that have suballocations */
 	_Atomic uint32_t is_used; /* the spare was taken since suballoc_trim() last cleared this */
 };
 

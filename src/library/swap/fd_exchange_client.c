@@ -12,15 +12,12 @@
 #define PENDING_DELETES_MAX 64
 #define RETRY_EVERY_NS NS_PER_S
 
-/* Keys of descriptors that the daemon still has to close, because requests to delete them failed. 0: a free entry. */
+/* Keys of descriptors that the daemon must still close, because requests to delete them failed. 0 is a free entry. */
 static _Atomic uint64_t pending_deletes[PENDING_DELETES_MAX];
 static _Atomic uint32_t pending_count;
-static uint64_t tried_ns; /* when the helper thread last repeated failed requests */
+static uint64_t tried_ns; /* when failed requests were last repeated */
 
-/*
- * Sends a request and waits for the reply. Returns 0 or -errno. A descriptor that comes with the reply is closed if ret_fd is
- * NULL.
- */
+/* Returns 0 or -errno. If ret_fd is NULL, closes a descriptor that comes with the reply. */
 static int call(enum fd_exchange_op op, uint64_t key, uint64_t bytes, int give_fd,
 		struct fd_exchange_reply *ret, int *ret_fd)
 {

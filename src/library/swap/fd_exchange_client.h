@@ -1,26 +1,23 @@
 /*
- * Client of the daemon's descriptor exchange (src/abi/shm/fd_exchange.h). The daemon keeps file descriptors of GPU memory under
+ * Client of the daemon's descriptor exchange (src/abi/shm/fd_exchange.h). The daemon keeps descriptors of GPU memory under
  * keys, so that processes of one tenant can share the memory. Thread safe; not for the hot path.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* Sends a copy of `fd` to the daemon; the caller keeps `fd`. Returns 0, or -errno, for example if no daemon answers. */
+/* The caller keeps `fd`. Returns 0, or -errno, for example if no daemon answers. */
 int fd_exchange_put(uint64_t key, uint64_t bytes, int fd);
 
-/*
- * Gets the descriptor with this key from the daemon; *ret_fd then belongs to the caller. Returns -ENOENT if no process of the
- * tenant has sent that descriptor.
- */
+/* *ret_fd then belongs to the caller. Returns -ENOENT if no process of the tenant has sent a descriptor with this key. */
 int fd_exchange_get(uint64_t key, uint64_t *ret_bytes, int *ret_fd);
 
 /*
- * Makes the daemon close the descriptor with this key, because an open descriptor keeps freed memory allocated. Does nothing if
- * the daemon has no such descriptor. If the daemon does not answer, fd_exchange_retry() tries again.
+ * Makes the daemon close its descriptor, which would keep freed memory allocated. Does nothing if the daemon has none with this
+ * key. If the daemon does not answer, fd_exchange_retry() tries again.
  */
 void fd_exchange_delete(uint64_t key);
-/* For the helper thread: repeats failed requests of fd_exchange_delete(), at most once a second. */
+/* For the helper thread: repeats failed deletions, at most once a second. */
 void fd_exchange_retry(uint64_t now_ns);
 
 /* Call in a forked child: forgets the parent's failed requests. */

@@ -12,18 +12,12 @@
 
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define OPEN_MAX 4096
-/*
- * If the daemon lacks a descriptor, ask TAKE_TRIES times, TAKE_EVERY_NS apart: for one second in all. Within that time, the
- * process that owns the memory gives its descriptor to a daemon that was restarted.
- */
+/* If the daemon lacks a descriptor, ask for one second: it may be a new daemon, which still gets the descriptors. */
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
 #define GIVE_EVERY_NS NS_PER_S
 
-/*
- * A legacy IPC handle that allot makes. The other bytes of the CUipcMemHandle are zero. No handle of the driver begins with
- * `magic`.
- */
+/* A legacy IPC handle that allot makes; its other bytes are zero. No handle of the driver begins with `magic`. */
 struct broker_handle {
 	char magic[16];
 	uint64_t key;
@@ -42,7 +36,7 @@ struct opened {
 static struct opened *opened; /* OPEN_MAX entries */
 static uint32_t opened_count;
 
-static uint64_t given_ns; /* when the helper thread last gave the descriptors to a new daemon */
+static uint64_t given_ns; /* when a new daemon was last given the descriptors */
 
 static CUresult export_to_daemon(const struct backing *b, uint64_t key, int *ret_error)
 {
@@ -65,10 +59,7 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 
 	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	/*
-	 * Keep the memory on the GPU from now on. Other processes map the physical memory that is at the address now, and a
-	 * move would replace it.
-	 */
+	/* Other processes map the physical memory that is at the address now, and a move would replace it. */
 	swap_backing_keep(b->base);
 	if (!b->key)
 		result = export_to_daemon(b, handle.key, &error);
@@ -194,7 +185,7 @@ CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, boo
 	*ret_again = false;
 	if (!ret_ptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* As in the driver, a process cannot open a handle of its own memory. */
+	/* As in the driver, a process cannot open its own memory. */
 	if (!one.context || swap_backing_has_key(one.key))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	struct opened *o = find(one.key, one.context);
@@ -245,17 +236,14 @@ bool ipc_broker_republish(uint64_t now_ns)
 	bool is_whole = true;
 	int error;
 
-	/*
-	 * Memory with a key never moves. Enter the hold (swap_hold.h) all the same: it keeps this function out of the driver
-	 * while other memory moves.
-	 */
+	/* Memory with a key never moves. But the hold (swap_hold.h) keeps this out of the driver while other memory moves. */
 	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;
 	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes) {
 		CUresult result = export_to_daemon(&b, b.key, &error);
 		bool is_there = swap_backing_has_key(b.key);
 
-		/* Another thread may have freed the memory, and deleted its key, before the descriptor was sent above. */
+		/* Another thread may have freed the memory, and deleted its key, before the descriptor was sent. */
 		if (result == CUDA_SUCCESS && !is_there)
 			fd_exchange_delete(b.key);
 		is_whole = is_whole && (result == CUDA_SUCCESS || !is_there);

@@ -16,30 +16,26 @@
 
 /*
  * Returns the handle for the allocation that begins at b->base, always the same. Call between swap_enter() and swap_leave()
- * (swap_hold.h). Returns CUDA_ERROR_NOT_SUPPORTED if the driver cannot export the memory as a descriptor, or the daemon does
- * not accept the descriptor. Returns CUDA_ERROR_INVALID_VALUE if another thread frees the memory meanwhile.
+ * (swap_hold.h). CUDA_ERROR_NOT_SUPPORTED: the driver cannot export the memory as a descriptor, or the daemon does not accept
+ * it. CUDA_ERROR_INVALID_VALUE: another thread frees the memory meanwhile.
  */
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 
-/* True for a handle of allot's own, of any process or tenant. */
+/* True for a handle that allot made, of any process or tenant. */
 bool ipc_broker_is_ours(const CUipcMemHandle *handle);
 
-/*
- * Opens a handle of allot's own in the current context. Sets *ret_again if the handle was open there already. Each open needs
- * its own ipc_broker_close().
- */
+/* Opens a handle in the current context. *ret_again: it was open there. Each open needs its own ipc_broker_close(). */
 CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again);
 
-/* Closes memory of ipc_broker_open(); the last close unmaps it. Returns false if `ptr` is not such memory. */
+/* The last close unmaps the memory. Returns false if `ptr` is not memory of ipc_broker_open(). */
 bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 
-/* Call after a context has ended: unmaps and forgets the memory that was opened in it. */
+/* Call after a context has ended: unmaps the memory that was opened in it. */
 void ipc_broker_context_gone(CUcontext context);
 
 /*
- * For the helper thread, after the daemon was restarted: gives the new daemon the descriptors that the earlier one had of this
- * process's memory. Returns true once the new daemon has them all; until then, call again. Does nothing if the last attempt was
- * less than a second ago.
+ * For the helper thread: gives a restarted daemon the descriptors that the earlier one had of this process's memory. Returns
+ * true once the daemon has them all; until then, call again. Does nothing less than a second after the last attempt.
  */
 bool ipc_broker_republish(uint64_t now_ns);
 

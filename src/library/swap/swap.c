@@ -17,13 +17,14 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-/* after this, waiting calls fail if memory can't return */
+/* After this, waiting calls fail if memory can't return. */
 #define RETURN_PATIENCE_NS (10 * NS_PER_S)
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
- * After page-locking a chunk of the arena while the program works, the swap thread pauses for this many times the time that the
- * locking took. AHEAD_PAUSES applies before a move is ordered, LEAVING_PAUSES during a move.
+ * The driver stops the program's calls while it page-locks a chunk of the arena. If the program works, the swap thread then
+ * pauses for this many times the time that the locking took: AHEAD_PAUSES before a move is ordered, LEAVING_PAUSES during a
+ * move.
  */
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
@@ -32,7 +33,7 @@
 static bool is_started;
 static _Atomic bool is_exiting, is_in_driver;
 
-/* This process's swap state. The swap thread changes it, and swap_publish() copies it to the process's slot. */
+/* This process's swap state, which swap_publish() copies to its slot. */
 static struct {
 	_Atomic uint32_t state, word, failed;
 	_Atomic uint64_t moved_ns;
@@ -55,7 +56,7 @@ void swap_context_gone(CUcontext context)
 		return;
 	swap_backing_context_gone(context);
 	swap_peers_context_gone(context);
-	/* The end of the context may have unlocked memory that was page-locked in it. */
+	/* The context's end may have unlocked memory that was page-locked in it. */
 	WITH_LOCK(&locks.swap_contexts);
 	swap_arena_relock();
 }
@@ -75,10 +76,7 @@ void swap_publish(struct region_slot *slot)
 	atomic_store(&slot->swap_state, is_started ? atomic_load(&own.state) : SWAP_NONE);
 }
 
-/*
- * Returns the address of the swap word: the daemon's order, in the control page. Call this for each read, because a restarted
- * daemon brings a new page, and a move may outlast several daemons.
- */
+/* The daemon's order, in the control page. Call for each read: restarted daemons bring new pages, even during a move. */
 static const _Atomic uint32_t *order_word(void)
 {
 	return &atomic_load(&process_state.control)->swap;
@@ -95,9 +93,7 @@ static void set_state(enum swap_state state)
 	swap_publish(atomic_load(&process_state.slot));
 }
 
-/* ---- moving out and back ---- */
-
-/* Gives each movable backing (swap_backing.h) a position in the arena. Returns the sum of the sizes. */
+/* Gives each movable backing (swap_backing.h) a position in the arena. Returns the bytes of all. */
 static uint64_t assign_arena_offsets(void)
 {
 	uint64_t sum = 0;
@@ -121,22 +117,20 @@ static void report_out_bytes(bool is_all)
 }
 
 /*
- * Returns the order to obey: `word` or, while there is no daemon, 0 (SWAP_ORDER_IN), because nothing else would bring the
- * memory back. follow_order() stores the obeyed order in own.word. So a new daemon's order counts as new, even if it equals the
- * lost daemon's last order.
+ * Without a daemon the order is 0 (SWAP_ORDER_IN), because nothing else would bring the memory back. follow_order() stores it
+ * in own.word, so a new daemon's order counts as new, even if it equals the lost daemon's last order.
  */
 static uint32_t effective_order(uint32_t word)
 {
 	return atomic_load(&process_state.daemon_lost) ? 0 : word;
 }
 
-/* False if the process exits: its exit must not wait for a move. */
+/* The process's exit must not wait for a move. */
 static bool is_running(void)
 {
 	return !atomic_load(&is_exiting);
 }
 
-/* False if the process exits, or the order to move out was withdrawn. */
 static bool should_move_out(void)
 {
 	return is_running() &&
@@ -158,7 +152,7 @@ static uint64_t lock_next(void)
 {
 	uint64_t bytes = 0;
 
-	/* The lock keeps the context from ending while it is current here. */
+	/* The context must not end while it is current here. */
 	WITH_LOCK(&locks.swap_contexts);
 	if (swap_enter_context())
 		bytes = swap_arena_lock_next();
@@ -179,9 +173,8 @@ static bool is_gpu_busy(void)
 }
 
 /*
- * Maps the next chunk of the arena or, if all are mapped, page-locks the next one. While the driver locks memory, the program's
- * calls wait. So if the program works, the swap thread then pauses `pauses` times as long as the locking took. Returns the
- * chunk's bytes, or 0 if nothing is left to do.
+ * Maps the next chunk of the arena or, if all are mapped, page-locks the next one. If the program works, then pauses `pauses`
+ * times as long as the locking took. Returns the chunk's bytes, or 0 if nothing is left to do.
  */
 static uint64_t prepare_next(uint64_t pauses)
 {
@@ -196,7 +189,7 @@ static uint64_t prepare_next(uint64_t pauses)
 	return bytes;
 }
 
-/* Page-locks the chunks not locked yet, while the program runs: copies to unlocked memory take far longer than locking. */
+/* Page-locks the remaining chunks while the program runs: copies to unlocked memory take far longer than locking. */
 static void lock_arena(void)
 {
 	uint64_t bytes = 1;
@@ -208,10 +201,7 @@ static void lock_arena(void)
 	}
 }
 
-/*
- * Moves all movable memory to the arena. Call with the hold (swap_hold.h) closed. Returns false if everything is on the GPU as
- * before.
- */
+/* Call with the hold (swap_hold.h) closed. Returns false if all movable memory is on the GPU as before. */
 static bool move_out(void)
 {
 	uint32_t at = 0;
@@ -227,12 +217,9 @@ static bool move_out(void)
 		return false;
 	}
 	copied_ns = sys_now_ns() - begin_ns;
-	/*
-	 * Report out_bytes before freeing. Otherwise, another tenant could take the freed memory at once, and for a moment the
-	 * bytes of both tenants would count as on the GPU.
-	 */
+	/* Report before freeing. Otherwise another tenant's bytes could count on the GPU while these still do. */
 	report_out_bytes(true);
-	/* Memory that cannot be removed stays on the GPU, unchanged. */
+	/* What cannot be removed stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (swap_copy_is_movable(b) && swap_backing_evict(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes stay on the GPU, because the driver could not "
@@ -241,10 +228,7 @@ static bool move_out(void)
 	return true;
 }
 
-/*
- * Waits until the daemon has given the arena enough host memory. Stops if that memory has not grown for SWAP_PATIENCE_NS. The
- * program runs meanwhile.
- */
+/* Waits until the arena has enough host memory, or gets no more for SWAP_PATIENCE_NS. The program runs meanwhile. */
 static void wait_for_arena(void)
 {
 	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
@@ -300,9 +284,8 @@ static void evict_all(uint32_t end)
 }
 
 /*
- * Checks that each GPU has room for the memory that returns to it. Returns CUDA_ERROR_OUT_OF_MEMORY if one has not. Without
- * this check, each attempt would take all free memory of the GPU and then give it up, and allocations of other tenants would
- * fail meanwhile.
+ * Returns CUDA_ERROR_OUT_OF_MEMORY if a GPU lacks room for the memory that returns to it. Otherwise each attempt would take all
+ * of the GPU's free memory and then give it up, and other tenants' allocations would fail meanwhile.
  */
 static CUresult check_room(void)
 {
@@ -328,10 +311,7 @@ static CUresult check_room(void)
 	return CUDA_SUCCESS;
 }
 
-/*
- * Moves all memory in the arena back to the GPUs. Call with the hold (swap_hold.h) closed. On failure all memory is in the
- * arena as before. Returns CUDA_ERROR_OUT_OF_MEMORY if a GPU has no room, and CUDA_ERROR_NOT_READY if the process exits.
- */
+/* Needs the hold (swap_hold.h) closed. On failure all is in the arena: OUT_OF_MEMORY for no room, NOT_READY at exit. */
 static CUresult move_in(void)
 {
 	uint32_t at = 0;
@@ -339,10 +319,7 @@ static CUresult move_in(void)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	/*
-	 * Report out_bytes as 0 before allocating. Otherwise, memory would for a moment be on the GPU and also count as swapped
-	 * out.
-	 */
+	/* Report out_bytes as 0 before allocating. Otherwise memory on the GPU would for a moment also count as swapped out. */
 	report_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_movable(b) || b->is_resident)
@@ -355,10 +332,7 @@ static CUresult move_in(void)
 			return result;
 		}
 	}
-	/*
-	 * swap_copy_all() also copies memory that could not be removed from the GPU. The arena has the same data, so this
-	 * changes nothing.
-	 */
+	/* swap_copy_all() copies even memory that could not be removed from the GPU; the arena has the same data. */
 	uint64_t begin_ns = sys_now_ns();
 	result = swap_copy_all(SWAP_COPY_IN, is_running);
 	copied_ns = sys_now_ns() - begin_ns;
@@ -367,10 +341,7 @@ static CUresult move_in(void)
 	return result;
 }
 
-/*
- * Counts a failed return to the GPU and logs why it failed. Does nothing if the process exits: the exit stops the copying,
- * which is no failure.
- */
+/* Exiting stops the copying, which is no failure. */
 static void report_failed_return(CUresult result)
 {
 	if (!is_running())
@@ -392,7 +363,7 @@ static void try_move_in(uint32_t word)
 
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
-	/* In state SWAP_SHORT the hold (swap_hold.h) is open for calls that free memory, so close it first. */
+	/* In state SWAP_SHORT calls that free memory may enter the hold (swap_hold.h), so close it first. */
 	if (was_short && !swap_hold_close(SWAP_PATIENCE_NS))
 		return;
 	set_state(was_short ? SWAP_SHORT : SWAP_RETURNING);
@@ -425,7 +396,7 @@ static bool is_on_gpu(void)
 	return atomic_load(&own.state) == SWAP_IN;
 }
 
-/* Obeys the order in `word`. Returns the longest time, in ns, to sleep before the next call. */
+/* Returns the longest time, in ns, to sleep before the next call. */
 static uint64_t follow_order(uint32_t word)
 {
 	word = effective_order(word);
@@ -437,10 +408,7 @@ static uint64_t follow_order(uint32_t word)
 		try_move_in(word);
 	else
 		atomic_store(&own.word, word);
-	/*
-	 * SWAP_ORDER_OUT cancels a return to the GPU. In state SWAP_SHORT the hold (swap_hold.h) is open, so close it first; in
-	 * all other states it is closed already.
-	 */
+	/* SWAP_ORDER_OUT cancels a return to the GPU. The hold (swap_hold.h) is closed, except in state SWAP_SHORT. */
 	if (order == SWAP_ORDER_OUT && !is_on_gpu() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_close(SWAP_PATIENCE_NS))) {
 		return_since_ns = 0;
@@ -456,8 +424,8 @@ static bool is_move_out_likely(void)
 }
 
 /*
- * Maps and page-locks chunks of the arena before a move is ordered, if a move is likely. Stops at once when the order changes.
- * Pauses after each chunk (AHEAD_PAUSES), because a training step could otherwise take seconds longer.
+ * If a move is likely, maps and page-locks chunks before it is ordered. Stops at once when the order changes. Pauses after each
+ * chunk (AHEAD_PAUSES), because a training step could otherwise take seconds longer.
  */
 static void lock_arena_ahead(uint32_t word)
 {

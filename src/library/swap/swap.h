@@ -26,23 +26,20 @@
 #include "abi/cuda_abi.h"
 #include "abi/shm/region.h"
 
-/*
- * Makes the process swappable, with its arena mapped at `arena`. Does nothing if `arena` is NULL. Call before the driver is
- * used.
- */
+/* Makes the process swappable, with its arena mapped at `arena`, unless that is NULL. Call before the driver is used. */
 void swap_begin(void *arena, uint64_t arena_bytes);
 
-/* Starts the swap thread, unless it runs or the process is not swappable. */
+/* Does nothing if the swap thread runs or the process is not swappable. */
 void swap_start(void);
 
-/* Call after a context has ended. Call swap_remove_context() (swap_quiesce.h) before the context ends. */
+/* Call after a context has ended; before that, swap_remove_context() (swap_quiesce.h). */
 void swap_context_gone(CUcontext context);
 
-/* Writes into `slot` this process's swap state, and for each device the fields of struct region_slot_swap. */
+/* Writes this process's swap state, and each device's struct region_slot_swap, into `slot`. */
 void swap_publish(struct region_slot *slot);
 
-/* Call at exit, when the process has left its tenant. Waits up to 5 s until the swap thread is no longer in the driver. */
+/* Call at exit, when the process has left its tenant. Waits up to 5 s until the swap thread is out of the driver. */
 void swap_wait_for_driver(void);
 
-/* Call in a forked child: it is not swappable, and forgets the parent's contexts and backings. */
+/* Call in a forked child, which is not swappable. */
 void swap_reset(void);

@@ -14,9 +14,9 @@
 static struct {
 	uint8_t *mapping;
 	uint64_t bytes, chunk_bytes;
-	/* how much of the arena has memory: the largest arena_ready_bytes seen so far; only the swap thread uses it */
+	/* For the swap thread: how much of the arena has memory, the largest arena_ready_bytes seen so far. */
 	uint64_t ready_bytes;
-	/* numbers of the chunks that this process owns, in the order in which they are filled */
+	/* The chunks that this process owns, in the order in which they are filled. */
 	uint16_t own[REGION_ARENA_CHUNKS];
 	_Atomic uint32_t owned;
 	/* For the swap thread: how many chunks of own[] are mapped, and how many of these are page-locked. */
@@ -33,7 +33,7 @@ void swap_arena_begin(void *mapping, uint64_t bytes)
 	arena.chunk_bytes = chunk < CHUNK_MIN ? CHUNK_MIN : chunk;
 }
 
-/* Returns the bytes of a chunk. The arena's last chunk may be shorter than the others. */
+/* The arena's last chunk may be shorter than the others. */
 static uint64_t size_of(uint32_t chunk)
 {
 	uint64_t left = arena.bytes - chunk * arena.chunk_bytes;
@@ -41,7 +41,7 @@ static uint64_t size_of(uint32_t chunk)
 	return left < arena.chunk_bytes ? left : arena.chunk_bytes;
 }
 
-/* Takes a chunk that has no live owner. Returns its bytes, or 0 if there is none. The caller holds locks.swap_arena. */
+/* Takes a chunk without a live owner. Returns its bytes, or 0 if there is none. The caller holds locks.swap_arena. */
 static uint64_t take_chunk(void)
 {
 	struct region_report *report = atomic_load(&process_state.report);
@@ -73,8 +73,7 @@ bool swap_arena_reserve(uint64_t bytes)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
 		/*
-		 * Only the report of the daemon that created the arena has the chunks' owners. In a later daemon's control page
-		 * arena_bytes is 0, so no more chunks can be taken.
+		 * Only the daemon that made the arena knows the chunks' owners. A later one's arena_bytes is 0: take no more.
 		 */
 		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)
@@ -121,7 +120,7 @@ uint64_t swap_arena_map_next(void)
 	    !real.cuMemHostRegister_v2)
 		return 0;
 	uint64_t bytes = size_of(arena.own[i]);
-	/* Map in small parts: while a part is being mapped, other threads cannot map or unmap memory. */
+	/* In small parts: while a part is being mapped, other threads cannot map or unmap memory. */
 	for (uint64_t at = 0; at < bytes; at += MAP_BYTES)
 		syscall(SYS_madvise, (uint8_t *)address_of(arena.own[i]) + at,
 			bytes - at < MAP_BYTES ? bytes - at : MAP_BYTES, POPULATE_WRITE);
@@ -161,7 +160,7 @@ void *swap_arena_at(uint64_t at, uint64_t *ret_run)
 {
 	uint32_t i = 0;
 
-	/* The arena's last chunk, which may be shorter, can be anywhere in own[]. */
+	/* The last, shorter chunk of the arena can be anywhere in own[]. */
 	for (; at >= size_of(arena.own[i]); i++)
 		at -= size_of(arena.own[i]);
 	*ret_run = size_of(arena.own[i]) - at;

@@ -15,16 +15,16 @@
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
-/* All backings of the process (swap_backing.h), sorted by address for binary search. */
+/* All backings (swap_backing.h), sorted by address for binary search. */
 static struct backing *list;
 static uint32_t count, capacity;
 static struct {
 	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 } sums[REGION_MAX_DEVICES];
-/* Whether the driver can export a device's memory as a descriptor: 0 not asked yet, 1 no, 2 yes. */
+/* Whether the driver can export the device's memory as a descriptor: 0 not asked yet, 1 no, 2 yes. */
 static _Atomic uint8_t descriptors[REGION_MAX_DEVICES];
 
-/* Returns how many backings begin at or before ptr. The caller holds locks.swap_backing. */
+/* How many backings begin at or before ptr. The caller holds locks.swap_backing. */
 static uint32_t place_of(CUdeviceptr ptr)
 {
 	uint32_t low = 0, high = count;
@@ -39,7 +39,7 @@ static uint32_t place_of(CUdeviceptr ptr)
 	return low;
 }
 
-/* Returns the backing that contains ptr, or NULL. The caller holds locks.swap_backing. */
+/* The caller holds locks.swap_backing. */
 static struct backing *find(CUdeviceptr ptr)
 {
 	uint32_t i = place_of(ptr);
@@ -93,10 +93,7 @@ static bool remove_backing(CUdeviceptr ptr, struct backing *ret)
 	return true;
 }
 
-/*
- * Fills `access` with the devices that may access the backing: its own device, and the peers of its context (swap_peers.h).
- * Returns their number.
- */
+/* Lists the devices that may access the backing: its own, and the peers of its context (swap_peers.h). Returns their number. */
 static size_t list_access(const struct backing *b, CUmemAccessDesc access[ACCESS_MAX])
 {
 	CUdevice peer[SWAP_PEERS_MAX];
@@ -194,7 +191,7 @@ static CUresult alloc(struct backing *b)
 					       b->base) != CUDA_SUCCESS)
 			b->buffer_id = b->base;
 		if (insert(b)) {
-			/* A peer that was added after `peers` was read has no access yet, so set the access again. */
+			/* A peer that was added since `peers` was read has no access yet. */
 			CUmemAccessDesc access[ACCESS_MAX];
 			if (swap_peers_generation() != peers)
 				real.cuMemSetAccess(b->base, b->bytes, access,
@@ -238,12 +235,11 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	b.is_exportable = has_descriptors(b.device, b.index);
 	b.bytes = (bytes + SWAP_PAGE - 1) / SWAP_PAGE * SWAP_PAGE;
-	/* Add to the sum before swap_arena_reserve() uses it, so that two concurrent allocations reserve room for both. */
+	/* Add before swap_arena_reserve() uses the sum, so that two concurrent allocations reserve room for both. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/*
-	 * Report the bytes as movable at once, because the caller has charged them already (charge_begin_on_gpu()). Until this
-	 * report, the daemon takes the memory for memory that cannot move, and may tell waiting tenants that no room will be
-	 * made.
+	 * The caller has charged the bytes (charge_begin_on_gpu()), so report them as movable at once. Otherwise the daemon
+	 * takes them for memory that cannot move, and may tell waiting tenants that no room will be made.
 	 */
 	report_movable_bytes(b.index, here);
 	CUresult result = swap_arena_reserve(swap_backing_figures(-1).movable_bytes)
@@ -257,7 +253,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* Waits for the context's work. cuMemFree also waits for it, but the unmapping that replaces cuMemFree does not. */
+/* cuMemFree waits for the context's work, but the unmapping that replaces cuMemFree does not. */
 static CUresult wait_for_work(CUcontext owner)
 {
 	CUcontext current = real_current_context();
@@ -274,12 +270,12 @@ static CUresult give_back(struct backing *b)
 {
 	CUresult result = b->is_resident ? unmap_and_release(b) : CUDA_SUCCESS;
 
-	/* Delete the daemon's descriptor, which would keep the memory alive. */
+	/* The daemon's descriptor would keep the memory alive. */
 	if (b->key)
 		fd_exchange_delete(b->key);
 	if (result == CUDA_SUCCESS)
-		real.cuMemAddressFree(b->base,
-				      b->bytes); /* If this fails, only address space is lost. */
+		/* If this fails, only address space is lost. */
+		real.cuMemAddressFree(b->base, b->bytes);
 	return result;
 }
 
@@ -289,9 +285,9 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 
 	if (!swap_backing_find(ptr, &b) || b.base != ptr)
 		return false;
-	/* Wait only if the memory is on the GPU: no work can use memory that was moved off. */
+	/* No work can use memory that is off the GPU. */
 	*ret_result = b.is_resident ? wait_for_work(b.owner) : CUDA_SUCCESS;
-	/* Remove from `list` first, because the address may be reused at once. */
+	/* The address may be reused at once, so remove from `list` first. */
 	if (*ret_result == CUDA_SUCCESS && remove_backing(ptr, &b))
 		*ret_result = give_back(&b);
 	return true;
@@ -361,7 +357,7 @@ void swap_backing_context_gone(CUcontext context)
 {
 	struct backing b;
 
-	/* No wait is needed: the context's work has ended with it. */
+	/* The context's work has ended with it, so do not wait. */
 	for (CUdeviceptr ptr; (ptr = first_owned(context));)
 		if (remove_backing(ptr, &b))
 			give_back(&b);
@@ -386,10 +382,7 @@ struct backing *swap_backing_next(uint32_t *at)
 	return *at < count ? &list[(*at)++] : NULL;
 }
 
-/*
- * Copies the context's first backing at or after ptr to *ret. Another thread may free that backing before the caller uses the
- * copy.
- */
+/* The first of the context's backings at or after ptr. Another thread may free it before the caller uses the copy. */
 static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&locks.swap_backing);

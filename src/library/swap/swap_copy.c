@@ -4,16 +4,15 @@
 #include "library/state/process_state.h"
 #include "library/swap/swap_arena.h"
 
-/* bytes that are copied per GPU between two calls of may_continue() */
+/* Bytes that are copied per GPU between two calls of may_continue(). */
 #define PART_BYTES (UINT64_C(256) << 20)
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 
-/* The copying of one GPU's memory. */
 struct lane {
-	int index; /* device index */
+	int index;
 	CUcontext context;
 	CUstream stream;
-	uint32_t at;         /* the index at which swap_backing_next() continues */
+	uint32_t at;         /* where swap_backing_next() continues */
 	struct backing *now; /* the backing being copied; NULL if none */
 	uint64_t done;       /* bytes of `now` already copied */
 	bool has_ended;
@@ -32,10 +31,7 @@ static struct lane *lane_of(struct lane *lanes, uint32_t count, int index)
 	return NULL;
 }
 
-/*
- * Makes a lane for each GPU that has something to move. *ret_count is valid also on failure, so that the caller can destroy the
- * streams.
- */
+/* Makes a lane for each GPU that has something to move. On failure, too, *ret_count streams must be destroyed. */
 static CUresult make_lanes(struct lane *lanes, uint32_t *ret_count)
 {
 	uint32_t at = 0, count = 0;
@@ -65,7 +61,7 @@ static bool find_next(struct lane *lane)
 	return lane->now;
 }
 
-/* Copies the next contiguous piece: up to the end of the backing or of the arena's chunk, whichever comes first. */
+/* Copies up to the end of the backing or of the arena's chunk, whichever comes first. */
 static CUresult copy_contiguous(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	const struct backing *b = lane->now;
@@ -94,7 +90,7 @@ static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes
 	return result;
 }
 
-/* Copies one part per GPU, so that the daemon sees progress. Sets *ret_goes_on to false if nothing was left to copy. */
+/* Copies one part per GPU, so that the daemon sees progress. Sets *ret_goes_on to false if nothing was left. */
 static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy way,
 			   uint64_t *copied_bytes, bool *ret_goes_on)
 {
@@ -104,7 +100,7 @@ static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy wa
 
 	for (uint32_t i = 0; i < count && result == CUDA_SUCCESS; i++)
 		result = copy_part(&lanes[i], way, &bytes);
-	/* Wait even after an error, so that no copy is in flight when this returns. */
+	/* No copy may be in flight when this returns, so wait even after an error. */
 	for (uint32_t i = 0; i < count; i++) {
 		CUresult end = real.cuStreamSynchronize(lanes[i].stream);
 		result = result == CUDA_SUCCESS ? end : result;

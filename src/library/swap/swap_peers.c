@@ -2,11 +2,11 @@
 
 #include "library/sys/locks.h"
 
-#define PAIRS_MAX 1024 /* limit of context pairs; beyond it swap_peers_enable() fails */
+#define PAIRS_MAX 1024 /* context pairs; beyond this swap_peers_enable() fails */
 
 struct pair {
 	CUcontext from, owner;
-	CUdevice device; /* the device of `from` */
+	CUdevice device; /* of `from` */
 };
 
 static struct pair pairs[PAIRS_MAX];

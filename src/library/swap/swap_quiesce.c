@@ -12,7 +12,7 @@ static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use movable 
 static uint32_t contexts_count;
 static bool has_too_many;
 
-/* The state of a wait for work to end. Work may never end; then the helper thread gives up the wait. */
+/* A wait for work to end. The work may never end; then the helper thread gives up the wait. */
 enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
@@ -48,19 +48,16 @@ void swap_check_timeout(uint64_t now_ns)
 {
 	uint32_t expected = WAIT_WORK;
 
-	/* now_ns may be before wait_since_ns, so add instead of subtracting. */
+	/* now_ns may be before wait_since_ns, so do not subtract. */
 	if (atomic_load(&wait) != WAIT_WORK ||
 	    now_ns < atomic_load(&wait_since_ns) + SWAP_PATIENCE_NS)
 		return;
-	/* Open the hold (swap_hold.h), because the work may wait for a thread that the hold keeps out. */
+	/* The work may wait for a thread that the hold (swap_hold.h) keeps out. */
 	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
 		swap_hold_open(true);
 }
 
-/*
- * Waits until all work of all contexts has ended; the hold (swap_hold.h) keeps new work from beginning. Returns false, with the
- * hold open, if the wait was given up or the driver reports an error.
- */
+/* The hold (swap_hold.h) keeps new work out. Returns false, with the hold open, after a timeout or the driver's error. */
 static bool wait_for_work(void)
 {
 	CUresult result = has_too_many ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
@@ -81,10 +78,7 @@ static bool wait_for_work(void)
 	return !is_given_up && result == CUDA_SUCCESS;
 }
 
-/*
- * Waits until no capture is in progress: waiting for work would break a capture, and the memory that the captured graph will
- * use is not known yet. Returns false if a capture is still in progress at until_ns.
- */
+/* Waiting for work would break a stream capture, whose memory is not known yet. Gives up at until_ns. */
 static bool wait_for_captures(uint64_t until_ns)
 {
 	while (atomic_load(&process_state.captures)) {

@@ -1,6 +1,6 @@
 /*
- * Before a process's memory moves (swap.h), its GPU work must have ended and no thread may begin more. This part keeps the list
- * of contexts whose work may use movable memory, and waits for that work.
+ * Before a process's memory moves (swap.h), its GPU work must have ended and no thread may begin more. This keeps the list of
+ * contexts whose work may use movable memory, and waits for that work.
  */
 #pragma once
 
@@ -10,30 +10,26 @@
 #include "abi/cuda_abi.h"
 #include "library/sys/sys.h"
 
-#define SWAP_PATIENCE_NS (2 * NS_PER_S) /* time until a move that cannot begin is given up */
+#define SWAP_PATIENCE_NS (2 * NS_PER_S) /* after this, a move that cannot begin is given up */
 
 /*
- * Keep the list of contexts. Call swap_add_context() after a context is made, and swap_remove_context() before a driver call
- * that may end the context. After the driver call, call swap_add_context() again if the context still exists; if not, call
- * swap_context_gone() (swap.h).
+ * Call swap_add_context() after a context is made, and swap_remove_context() before a driver call that may end it. After that
+ * call, call swap_add_context() again if the context still exists, otherwise swap_context_gone() (swap.h).
  */
 void swap_add_context(CUcontext context);
 void swap_remove_context(CUcontext context);
 
-/*
- * Makes a context of the list current in the calling thread. Returns false if the list is empty or the driver fails. The caller
- * holds locks.swap_contexts.
- */
+/* Makes a listed context current. False if there is none, or the driver fails. The caller holds locks.swap_contexts. */
 bool swap_enter_context(void);
 
 /*
  * For the swap thread: waits until no work of this process runs or can begin. Returns true with the hold (swap_hold.h) closed.
- * Returns false with the hold open if that takes longer than SWAP_PATIENCE_NS, or if the driver reports an error.
+ * Returns false with the hold open after SWAP_PATIENCE_NS, or if the driver reports an error.
  */
 bool swap_quiesce(void);
 
 /* For the helper thread: gives up a wait for work that takes too long. */
 void swap_check_timeout(uint64_t now_ns);
 
-/* Call in a forked child: forgets the parent's contexts. */
+/* Call in a forked child. */
 void swap_quiesce_reset(void);

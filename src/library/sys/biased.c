@@ -2,7 +2,7 @@
 
 #include <linux/membarrier.h>
 
-/* Whether the process is registered for membarrier: 0 not tried, 1 yes, 2 not possible here. */
+/* Registration of the process for membarrier: 0 not tried, 1 yes, 2 not possible here. */
 static _Atomic int registered;
 
 static bool membarrier(int command)
@@ -25,10 +25,7 @@ static bool can_revoke(void)
 	return state == 1;
 }
 
-/*
- * Shows all threads the calling thread's earlier stores. If membarrier fails (a seccomp filter may forbid it by now), sleeps
- * instead, so that the stores have time to become visible.
- */
+/* Makes the thread's earlier stores visible to all. If membarrier fails (a seccomp filter), sleeps to give them time. */
 static void barrier_all_threads(void)
 {
 	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))

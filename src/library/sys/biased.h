@@ -17,31 +17,28 @@
 
 #include "library/sys/sys.h"
 
-/*
- * How often ownership may pass to another thread, before all threads share the lock. At most the alignment of a thread pointer,
- * because the pointer's low bits hold `losses` in `owner`.
- */
+/* How often ownership passes on before all threads share the lock. `losses` fits the low bits of an aligned thread pointer. */
 #define BIASED_LOSSES_MAX 8
 
 struct biased_lock {
 	_Atomic uintptr_t owner; /* biased_thread() of the owner, plus `losses`; 0 if none */
-	uintptr_t next_owner;    /* becomes `owner` when the lock is left; guarded by `lock` */
-	/* busy[losses] is 1 while the owner holds the lock */
+	uintptr_t next_owner;    /* `owner` after the lock is left; guarded by `lock` */
+	/* busy[losses] is 1 while the owner holds the lock. */
 	_Atomic uint8_t busy[BIASED_LOSSES_MAX];
 	struct sys_lock lock;   /* held by threads that are not the owner */
-	_Atomic bool is_shared; /* all threads use BIASED_SHARED; only biased_reset() clears this */
-	/* How often ownership has passed to another thread, not counting biased_visit(). Guarded by `lock`. */
+	_Atomic bool is_shared; /* all threads use BIASED_SHARED, for good */
+	/* How often ownership has passed to another thread, without biased_visit(). Guarded by `lock`. */
 	_Atomic uint8_t losses;
 };
 
-/* Tests define this to stop a thread between reading `owner` and setting its flag. */
+/* Tests stop a thread here, between reading `owner` and setting its flag. */
 #ifndef BIASED_PAUSE
 #define BIASED_PAUSE() ((void)0)
 #endif
 
 enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
 
-/* No two live threads have the same value, but a new thread may have the value of a thread that has ended. */
+/* Differs between live threads. A new thread may have the value of one that has ended. */
 static inline uintptr_t biased_thread(void)
 {
 	return (uintptr_t)__builtin_thread_pointer();
@@ -50,10 +47,9 @@ static inline uintptr_t biased_thread(void)
 enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit);
 void biased_leave_locked(struct biased_lock *b);
 
-/* Call in a forked child: frees the lock, whose owner may not exist there. */
+/* Call in a forked child, where the owner may not exist. */
 void biased_reset(struct biased_lock *b);
 
-/* Enters if the calling thread is the owner; otherwise returns false. */
 static inline bool biased_enter_own(struct biased_lock *b)
 {
 	uintptr_t owner = atomic_load_explicit(&b->owner, memory_order_relaxed);
@@ -74,7 +70,7 @@ static inline enum biased_hold biased_enter(struct biased_lock *b)
 	return likely(biased_enter_own(b)) ? BIASED_OWN : biased_enter_slowly(b, false);
 }
 
-/* Enters without becoming the owner. For a thread that rarely takes this lock. */
+/* Enters without becoming the owner: for a thread that rarely takes this lock. */
 static inline enum biased_hold biased_visit(struct biased_lock *b)
 {
 	return biased_enter_slowly(b, true);
@@ -90,7 +86,7 @@ static inline void biased_leave(struct biased_lock *b, enum biased_hold hold)
 		biased_leave_locked(b);
 }
 
-/* Adds n to a guarded word. Returns the old value. */
+/* Returns the old value. */
 static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word, uint32_t n)
 {
 	if (unlikely(hold == BIASED_SHARED))
@@ -100,7 +96,6 @@ static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word,
 	return old;
 }
 
-/* As biased_add(), for a 64-bit word. */
 static inline uint64_t biased_add_wide(enum biased_hold hold, _Atomic uint64_t *word, uint64_t n)
 {
 	if (unlikely(hold == BIASED_SHARED))
@@ -110,7 +105,7 @@ static inline uint64_t biased_add_wide(enum biased_hold hold, _Atomic uint64_t *
 	return old;
 }
 
-/* Changes the word from `from` to `to`. Returns false, having changed nothing, if the word is not `from`. */
+/* Returns false, having changed nothing, if the word is not `from`. */
 static inline bool biased_move(enum biased_hold hold, _Atomic uint32_t *word, uint32_t from,
 			       uint32_t to)
 {

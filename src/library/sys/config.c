@@ -9,9 +9,9 @@
 #include "library/sys/sys.h"
 
 /*
- * The tenant's directory in a container (daemon/containers/claims/injection.h). A process that sees this directory belongs to
- * that tenant, whatever its environment says. A container engine's exec does not pass the environment on, and the user can set
- * any value in it.
+ * The tenant's directory in a container (daemon/containers/claims/injection.h). A process that sees it belongs to that tenant,
+ * whatever its environment says. A container engine's exec does not pass the environment on, and the user can set any value in
+ * it.
  */
 #define CONTAINER_DIR "/run/allot/tenant"
 
@@ -25,7 +25,7 @@ void config_load(void)
 		return;
 	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
 
-	/* Look for the directory, because the socket may be missing for a moment while a daemon starts. */
+	/* The socket may be missing for a moment while a daemon starts, so look for the directory. */
 	if (access(CONTAINER_DIR, F_OK) == 0)
 		path = CONTAINER_DIR "/allot.sock";
 	log_open(getenv("ALLOT_LOG"));

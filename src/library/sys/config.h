@@ -1,21 +1,16 @@
-/*
- * The library's settings, read once from the environment, at load. A program that clears its environment later changes nothing.
- */
+/* The library's settings, read once from the environment, at load. Later changes of the environment have no effect. */
 #pragma once
 
 #include <stdbool.h>
 
-/*
- * Returns the path of the tenant's socket: that of the container, or else ALLOT_SOCKET. Empty if the process belongs to no
- * tenant, or if the path is too long (config_is_unusable()).
- */
+/* The path of the tenant's socket, in a container or from ALLOT_SOCKET. Empty without a tenant, or if it is too long. */
 const char *config_socket(void);
 
-/* True if the socket's path is too long; then refuse the GPU. */
+/* The socket's path is too long; then refuse the GPU. */
 bool config_is_unusable(void);
 
-/* True if ALLOT_UNKNOWN=pass: then the library does not hide driver functions that it does not know (unknown.h). */
+/* ALLOT_UNKNOWN=pass: the library does not hide driver functions that it does not know (unknown.h). */
 bool config_passes_unknown(void);
 
-/* Reads the settings. Called at load, or on first use if a program's constructor runs earlier. Later calls do nothing. */
+/* Called at load, or earlier by a program's constructor. Later calls do nothing. */
 void config_load(void);

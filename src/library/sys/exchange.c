@@ -29,10 +29,7 @@ static int connect_to(const char *path, uint64_t patience_ns)
 	return fd;
 }
 
-/*
- * Sends the request with the process's credentials, by which the daemon identifies the process if the kernel lacks
- * SO_PEERPIDFD.
- */
+/* Sends the process's credentials too, by which the daemon identifies the process if the kernel lacks SO_PEERPIDFD. */
 static int send_request(int fd, const void *request, size_t size, int give_fd)
 {
 	struct ucred who = {
@@ -67,7 +64,7 @@ static int send_request(int fd, const void *request, size_t size, int give_fd)
 	return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)size ? 0 : -errno;
 }
 
-/* Moves the expected descriptors to `fds` and closes all others, so that none leaks into the program. */
+/* Closes all unexpected descriptors, so that none leaks into the program. */
 static void take_descriptors(struct msghdr *message, int fds[EXCHANGE_FDS_MAX])
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXCHANGE_FDS_MAX 3 /* limit of descriptors in a reply */
+#define EXCHANGE_FDS_MAX 3 /* most descriptors in a reply */
 
 /*
  * Sends `request`, the process's credentials and, unless negative, the descriptor give_fd to the daemon that listens at `path`.
@@ -18,10 +18,10 @@
 int exchange(const char *path, uint64_t patience_ns, const void *request, size_t request_size,
 	     int give_fd, void *ret_reply, size_t reply_size, int ret_fds[EXCHANGE_FDS_MAX]);
 
-/* State of the calling thread that an exchange must leave as it was. */
+/* What an exchange must leave as it was in the calling thread. */
 struct exchange_saved {
 	uint64_t signals;
-	int error; /* errno */
+	int error;
 };
 
 /* Blocks all signals. exchange_end() restores the thread's signal mask and errno. */

@@ -35,7 +35,7 @@ __attribute__((format(printf, 2, 0))) static void emit(int fd, const char *forma
 		length = sizeof(line) - 2;
 	line[length++] = '\n';
 	ssize_t written = write(fd, line, length);
-	(void)written; /* Ignored, because a failed write must not disturb the program. */
+	(void)written; /* a failed write must not disturb the program */
 }
 
 void log_write(const char *format, ...)

@@ -1,7 +1,4 @@
-/*
- * The library's log, off unless ALLOT_LOG names "stderr" or a file. Each message is one line, written by one write(2). No file
- * descriptor stays open, so the program cannot close or reuse one.
- */
+/* The library's log, if ALLOT_LOG names "stderr" or a file. No descriptor stays open that the program could close. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +12,7 @@ SYS_DATA bool log_is_on;
 
 void log_write(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Reports that the process may not use the GPU. Written even if logging is off, because the user must see this. */
+/* The process may not use the GPU, and the user must see why: written even if logging is off. */
 void log_refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define log_debug(...) \

@@ -1,7 +1,6 @@
 /*
- * System calls and compiler helpers of the library. System calls are made directly where libc's wrapper would need a
- * symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread safe, allocates nothing, and keeps the
- * program's errno.
+ * System calls are made directly where libc's wrapper would need a symbol newer than glibc 2.17. Everything here may run before
+ * libc is ready, is thread safe, allocates nothing, and keeps the program's errno.
  */
 #pragma once
 
@@ -17,7 +16,7 @@
 #include <unistd.h>
 
 #define ALLOT_EXPORT __attribute__((visibility("default")))
-/* Data of this library only: addressed directly instead of through the global offset table. */
+/* Addressed directly instead of through the global offset table. */
 #define SYS_DATA extern __attribute__((visibility("hidden")))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -36,7 +35,7 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
-/* Returns the time of CLOCK_MONOTONIC, to measure durations. Takes 23 ns, too long to call at each launch. */
+/* CLOCK_MONOTONIC. Takes 23 ns, too long for each launch. */
 static inline uint64_t sys_now_ns(void)
 {
 	struct timespec t;
@@ -44,7 +43,7 @@ static inline uint64_t sys_now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Waits while *word == value, for at most timeout_ns. `shared` is for a word in a file mapping. */
+/* Returns after timeout_ns at the latest, at once if *word != value. `shared` is for a word in a file mapping. */
 static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns,
 				  bool shared)
 {
@@ -59,8 +58,7 @@ static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, 
 
 /*
  * As sys_futex_wait(), but returns how long the thread waited, at most timeout_ns. To limit a wait of several calls, add up
- * these results instead of reading the clock: the clock also runs while the whole process is stopped (SIGSTOP, a frozen cgroup,
- * a paused virtual machine).
+ * these results. The clock also runs while the whole process is stopped (SIGSTOP, a frozen cgroup, a paused virtual machine).
  */
 static inline uint64_t sys_futex_nap(const _Atomic uint32_t *word, uint32_t value,
 				     uint64_t timeout_ns, bool shared)
@@ -87,7 +85,7 @@ static inline void sys_futex_wake_shared(const _Atomic uint32_t *word, int count
 	errno = saved;
 }
 
-/* True if the eight bytes at `address` can be read. The system call always fails, but the kernel reads the bytes first. */
+/* Whether the eight bytes at `address` can be read. The system call always fails, but the kernel reads the bytes first. */
 static inline bool sys_is_readable(const void *address)
 {
 	int saved = errno;
@@ -108,10 +106,7 @@ static inline void sys_sleep_ns(uint64_t ns)
 	errno = saved;
 }
 
-/*
- * A mutex. pthread's mutex may be missing (a program without libpthread on an old glibc) or interposed. Zero means unlocked.
- * Not recursive. locks.h says where locks are.
- */
+/* A mutex, free if zero, not recursive. pthread's may be missing (old glibc) or interposed. locks.h has the list. */
 struct sys_lock {
 	_Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */
 };

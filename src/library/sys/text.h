@@ -1,7 +1,6 @@
 /*
- * String functions for code that may run before libc is ready, or before a sanitizer's replacements of libc functions are
- * ready: AddressSanitizer calls dlsym before that. The empty assembly keeps the compiler from turning the loops into calls of
- * libc.
+ * For code that may run before libc is ready, or before a sanitizer's replacements of its functions are: AddressSanitizer calls
+ * dlsym before that. The empty assembly keeps the compiler from turning the loops into calls of libc.
  */
 #pragma once
 
@@ -22,7 +21,6 @@ static inline bool text_begins(const char *text, const char *prefix)
 	return !*prefix;
 }
 
-/* Returns the part behind the last '/', or the whole path. */
 static inline const char *text_base_name(const char *path)
 {
 	const char *base = path;

@@ -10,19 +10,19 @@
 #include "library/trace/trace_record.h"
 
 #define ANSWER_NS (500 * NS_PER_MS) /* how long a request for a ring waits for the daemon */
-#define RETRY_NS (50 * NS_PER_MS)   /* time from an unanswered request to the next */
+#define RETRY_NS (50 * NS_PER_MS)   /* time between two requests, if the daemon does not answer */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* the last value of region_control.trace that was carried out or given up */
+/* The last value of region_control.trace that was carried out or given up. */
 static _Atomic uint32_t order;
-/* time of the latest request for a ring, if the daemon did not answer it or was too busy; else 0 */
+/* When a ring was last requested, if the daemon did not answer or was too busy; else 0. */
 static uint64_t tried_ns;
 
 /*
- * The address at which each trace's ring is mapped; between two traces, pages of zeros are mapped there. A thread that is still
- * recording when a trace ends writes into those zeros, or into the next ring, whose reader ignores the entry.
+ * Where each trace's ring is mapped; between two traces, pages of zeros. A thread that still records when a trace ends writes
+ * into those zeros, or into the next ring, whose reader ignores the entry.
  */
 static struct trace_ring *place;
 
@@ -35,10 +35,7 @@ static bool map(int fd)
 		return false;
 	place = at;
 	madvise(place, sizeof(*place), MADV_DONTDUMP);
-	/*
-	 * Write to every page now; otherwise one launch in 64 would wait for a page fault until every page was written once. An
-	 * older kernel ignores this call.
-	 */
+	/* Without this, one launch in 64 waits for a page fault, until every page was written. Old kernels ignore it. */
 	madvise(place, offsetof(struct trace_ring, name), MADV_POPULATE_WRITE);
 	return true;
 }
@@ -50,10 +47,7 @@ static void map_zeros(void)
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-/*
- * Asks the daemon for a ring and maps it. Returns 0; a positive errno if asking again is of no use; a negative errno if the
- * daemon did not answer or was too busy.
- */
+/* Returns 0; a positive errno if asking again is of no use; a negative one if the daemon did not answer or was too busy. */
 static int request_ring(uint32_t word)
 {
 	struct trace_request request = { .magic = TRACE_MAGIC,
@@ -113,10 +107,7 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/*
- * Carries out the order `word`, the value of region_control.trace: ends the present trace, and begins a new one if `word` names
- * a clock. The caller holds locks.trace_poll.
- */
+/* Obeys region_control.trace (`word`): ends the trace, and begins a new one if it names a clock. Needs locks.trace_poll. */
 static void apply_order(uint32_t word)
 {
 	int error = 0;

@@ -1,14 +1,11 @@
-/*
- * Tracing of this process. While the control page says that the tenant is traced (region_control.trace), the process has a
- * trace ring from the daemon. trace_record.h and trace_work.h write into it.
- */
+/* While region_control.trace asks for it, the process has a trace ring from the daemon (trace_record.h, trace_work.h). */
 #pragma once
 
 /*
- * Starts or ends tracing, as the control page says. Costs two loads if nothing has changed. Called by the helper thread, and
- * when the process joins, so that it is traced from its first launch on. Thread safe; makes no driver call.
+ * Starts or ends tracing, as the control page says. Costs two loads if nothing has changed. The helper thread calls this, and
+ * process_join(), so that a process is traced from its first launch on. Thread safe; makes no driver call.
  */
 void trace_poll(void);
 
-/* Call in a forked child: stops recording, because the ring is the parent's. */
+/* Call in a forked child: the ring is the parent's. */
 void trace_reset(void);

@@ -41,9 +41,7 @@ void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, con
 	atomic_store_explicit(&n->is_written, 1, memory_order_release);
 }
 
-/*
- * gettid() is a system call, so it is called once per thread and trace. A forked child calls it again, because its id differs.
- */
+/* gettid() is a system call, so it is called once per thread and trace. A forked child has another id, and calls it again. */
 __attribute__((noinline, cold)) void trace_record_thread_name(uint32_t generation)
 {
 	char name[THREAD_NAME_MAX + 1] = "";

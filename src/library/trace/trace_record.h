@@ -1,6 +1,6 @@
 /*
- * Recording for `allot trace`: writes events of this process into its ring (abi/shm/trace_ring.h). These functions have no
- * effect if the process is not traced. The launch path checks that itself, before it calls them (gate.c). Thread safe.
+ * Recording for `allot trace`: writes events of this process into its ring (abi/shm/trace_ring.h). No effect if the process is
+ * not traced, which the launch path checks itself (gate.c). Thread safe.
  */
 #pragma once
 
@@ -16,19 +16,19 @@ static inline bool trace_is_on(void)
 
 #define TRACE_SEEN_BITS 12
 
-/* `ring` is NULL before the first trace, and points to pages of zeros after each trace. */
+/* `ring` is NULL before the first trace, and has pages of zeros after each. */
 struct trace_sink {
 	/* The fields before `seen` share a cache line, because the driver evicts the first-level cache between two launches. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	/* events so far; a kernel launch updates the ring's own `next` only once per TRACE_STEP events */
+	/* Events so far. A kernel launch updates the ring's own `next` only once per TRACE_STEP events. */
 	_Atomic uint64_t next;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* counts traces; each trace records all names anew */
-	/* The id of the thread that owns `numbering`, or 0. Set once that thread's name is recorded and `seen` is valid. */
+	/* The thread that owns `numbering`, or 0. Set once that thread's name is recorded and `seen` is valid. */
 	_Atomic uint32_t owner_id;
-	/* Guards `next`. A biased lock avoids atomic instructions, which would wait for the driver's last store to the GPU. */
+	/* Guards `next` without atomic instructions, which would wait for the driver's last store to the GPU. */
 	struct biased_lock numbering;
-	/* A hash table of keys, such as kernels, whose names are already recorded in this trace (trace_work.h). */
+	/* A hash table of keys, such as kernels, whose names this trace has (trace_work.h). */
 	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
 	_Atomic uint64_t seen_when; /* value of trace_seen_now() for which `seen` is valid */
 };
@@ -37,24 +37,21 @@ _Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");
 
 SYS_DATA struct trace_sink trace_sink;
 
-/*
- * Returns a number that changes with each trace and each unload of code: names must then be recorded anew, because a handle may
- * belong to another function.
- */
+/* Changes with each trace and each unload of code. Handles may then name other functions, so record names anew. */
 static inline uint64_t trace_seen_now(void)
 {
 	return (uint64_t)atomic_load(&trace_sink.generation) << 32 |
 	       atomic_load(&process_state.code_unloads);
 }
 
-/* Call before functions are, or may be, unloaded: recorded names are no longer valid. */
+/* Call before functions are, or may be, unloaded. */
 static inline void trace_code_unloads(void)
 {
 	atomic_fetch_add(&process_state.code_unloads, 1);
 	atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* Returns the time in ticks. Valid only in a traced process. */
+/* The time in ticks. Valid only in a traced process. */
 static inline uint64_t trace_now(void)
 {
 	return trace_ticks(
@@ -74,8 +71,8 @@ void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
 void trace_record_thread_name(uint32_t generation);
 
 /*
- * Call while holding the lock `numbering`. Clears owner_id if the lock's owner changes. Sets it to the calling thread's id if
- * that thread is the owner and `seen` is valid; then the thread may use trace_kernel_quickly().
+ * Call while holding `numbering`. Clears owner_id if that lock's owner changes. If the calling thread is the owner and `seen`
+ * is valid, sets owner_id, and the thread may use trace_kernel_quickly().
  */
 static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 {
@@ -88,15 +85,12 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 	    atomic_load(&trace_sink.owner_id) == trace_thread.id)
 		return;
 	atomic_store(&trace_sink.owner_id, trace_thread.id);
-	/*
-	 * trace_code_unloads() may have cleared owner_id just before this store. But it first changes trace_seen_now(), so
-	 * compare again.
-	 */
+	/* trace_code_unloads() may just have cleared owner_id. It changes trace_seen_now() first, so compare again. */
 	if (when != trace_seen_now())
 		atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* The inline form of trace_put() or, if is_visit, of trace_put_as_visitor(). Does not first build the event in memory. */
+/* Does what trace_put() or, if is_visit, trace_put_as_visitor() does, without first building the event in memory. */
 static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event,
 								 bool is_visit)
 {
@@ -114,26 +108,20 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 		trace_note_owner(hold, generation);
 	uint64_t number = biased_add_wide(hold, &trace_sink.next, 1) + 1;
 	biased_leave(&trace_sink.numbering, hold);
-	/* Unlike kernel launches (trace_kernel_quickly()), these events are few, so the ring's count is written each time. */
+	/* Unlike kernel launches (trace_kernel_quickly()), these events are few, so write the ring's count each time. */
 	atomic_store_explicit(&ring->next, number, memory_order_relaxed);
 	trace_ring_write(ring, number, &event);
 }
 
-/* Records an event of the calling thread. At the thread's first event in a trace, also records the thread's name. */
+/* Also records the thread's name, at the thread's first event in a trace. */
 void trace_put(const struct trace_event *event);
-/*
- * As trace_put(), for a thread that records once per trace: does not take ownership of `numbering`, so that other threads stay
- * fast.
- */
+/* For a thread that records once per trace: does not take ownership of `numbering`, so that other threads stay fast. */
 void trace_put_as_visitor(const struct trace_event *event);
 
-/* Records the name of `key`, valid from `since` (ticks) on. Long names are cut. If there is no room, nothing is recorded. */
+/* The name is valid from `since` (ticks) on. Long names are cut. If there is no room, nothing is recorded. */
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text);
 
-/*
- * Records a memory event of this moment. `kind` is TRACE_ALLOC, TRACE_FREE, TRACE_DENIED or TRACE_USED. Does nothing if
- * `device` is negative.
- */
+/* `kind` is TRACE_ALLOC, TRACE_FREE, TRACE_DENIED or TRACE_USED. Does nothing if `device` is negative. */
 void trace_memory_now(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes);
 static inline void trace_memory(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes)
 {
@@ -141,13 +129,10 @@ static inline void trace_memory(enum trace_kind kind, int device, uint64_t subje
 		trace_memory_now(kind, device, subject, bytes);
 }
 
-/*
- * Records an event from `begin` until now. `begin` is the result of trace_begin(). If `begin` is 0, the process was not traced
- * then, and nothing is recorded.
- */
+/* Records an event from `begin` until now. `begin` is of trace_begin(); if 0, the process was not traced then. */
 void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code);
 
-/* Returns the begin of an event for trace_wait(), in ticks; 0 if the process is not traced. */
+/* The `begin` of an event for trace_wait(), in ticks; 0 if the process is not traced. */
 static inline uint64_t trace_begin(void)
 {
 	return trace_is_on() ? trace_now() : 0;

@@ -62,7 +62,6 @@ static unsigned int memory_pct(int card)
 	return nvml_card_memory_pct(card, ledger_used(card));
 }
 
-/* The values come from the region, not from the driver. */
 nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUtilization_t *),
 			      nvmlDevice_t device, nvmlUtilization_t *rates)
 {

@@ -1,4 +1,3 @@
-/* NVML hooks that find devices by index, UUID, bus id and other names, and that return the names of processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,7 +81,7 @@ nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvm
 		return NVML_REFUSED(result, get(device, index, instance));
 	if (!nvml_is_instance(card))
 		return get(device, index, instance);
-	result = get(device, index, instance); /* called only to check the arguments */
+	result = get(device, index, instance); /* only checks the arguments */
 	if (result != NVML_SUCCESS && result != NVML_ERROR_NOT_FOUND)
 		return result;
 	return index ? NVML_ERROR_NOT_FOUND : nvml_device_of(card, instance);
@@ -101,8 +100,7 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 
 /*
  * Answers a topology query as NVML 580 does (seen on an H200). With *count 0 and no array: sets *count to the number of
- * devices. With *count above 0 and an array: fills the array and, unless keeps_count, sets *count too. Any other combination is
- * invalid.
+ * devices. With *count above 0 and an array: fills the array and, unless keeps_count, sets *count. Anything else is invalid.
  */
 static nvmlReturn_t fill_devices(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
 				 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)
@@ -189,7 +187,7 @@ nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigne
 	if (!n)
 		/* A kernel thread, or a process that has ended, has no command line. */
 		return NVML_ERROR_NO_DATA;
-	line[n] = '\0'; /* the program; its arguments follow behind a NUL */
+	line[n] = '\0'; /* snprintf() copies up to the first NUL, which ends the program's path */
 	snprintf(name, length, "%s", line);
 	return NVML_SUCCESS;
 }

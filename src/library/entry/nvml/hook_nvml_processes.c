@@ -1,7 +1,4 @@
-/*
- * NVML hooks that list the tenant's own processes. If the caller's array is too small, they answer as NVML does: with the count
- * that is needed and INSUFFICIENT_SIZE.
- */
+/* If the caller's array is too small, these hooks answer as NVML does: with the count that is needed and INSUFFICIENT_SIZE. */
 #include <string.h>
 
 #include "library/entry/nvml/nvml_card.h"
@@ -42,7 +39,7 @@ nvmlReturn_t nvml_compute_processes_v1(
 	return list(card, count, infos, sizeof(*infos));
 }
 
-/* The answer for graphics processes and MPS clients: none, because all processes of a tenant are compute processes. */
+/* All processes of a tenant are compute processes, so it has no graphics processes and no MPS clients. */
 static nvmlReturn_t list_none(unsigned int *count)
 {
 	if (!count)
@@ -114,10 +111,7 @@ static unsigned int busy_count(int card)
 	return count;
 }
 
-/*
- * Checks that the array has room for the processes that were busy after since_us. If there is no array or too little room, sets
- * *count to the number of all processes, busy or not, as NVML does.
- */
+/* If the array lacks room for the processes busy after since_us, sets *count to all processes, busy or not, as NVML does. */
 static nvmlReturn_t measure(int card, bool is_array, unsigned int *count,
 			    unsigned long long since_us, unsigned long long now_us)
 {

@@ -10,7 +10,7 @@
 
 #define WHOLE_PCT_X100 10000U
 
-/* For each of the tenant's GPUs, the handle that a call last used. */
+/* The handle that a call last used, by index of the tenant's GPU. */
 static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES];
 
 bool nvml_is_governed(void)
@@ -44,7 +44,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Parses "GPU-" or "MIG-" and 32 hexadecimal digits. Skips other characters between the digits, such as hyphens. */
+/* Parses "GPU-" or "MIG-" and 32 hexadecimal digits. Skips hyphens and other characters between the digits. */
 static bool parse_uuid(const char *text, uint8_t uuid[16])
 {
 	unsigned digits = 0;
@@ -86,10 +86,7 @@ static int instance_on(const uint8_t uuid[16])
 	return -1;
 }
 
-/*
- * Finds the GPU of a handle that is older than the last start of NVML. NVML (580, seen on an H200) no longer tells the UUID of
- * such a handle, but some NVML functions still accept the handle.
- */
+/* NVML (580, H200) no longer tells the UUID of a handle from before its last start, but some functions accept the handle. */
 static nvmlReturn_t remembered(nvmlDevice_t device, nvmlReturn_t why, int *ret_card)
 {
 	if (why == NVML_ERROR_UNINITIALIZED)
@@ -201,7 +198,7 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes)
 	return bytes < quota ? (unsigned int)((double)bytes * 100 / (double)quota) : 100;
 }
 
-/* Returns the weight by which a process gets a part of the GPU's busy time: its recent use, plus 1 while work is in flight. */
+/* The weight by which a process gets a part of the GPU's busy time: its recent use, plus 1 while work is in flight. */
 static uint64_t weight_of(const struct region_slot_device *d)
 {
 	return (uint64_t)atomic_load_explicit(&d->recent_us, memory_order_relaxed) +
@@ -214,7 +211,7 @@ static uint64_t held_bytes(const struct region_slot_device *d)
 	       atomic_load_explicit(&d->unnamed_bytes, memory_order_relaxed);
 }
 
-/* Finds the next process that has a context on the GPU. NVML shows no other processes. */
+/* Skips processes without a context on the GPU, because NVML does not show them. */
 static const struct region_slot *next_slot(int card, uint32_t *at)
 {
 	const struct region_control *control = atomic_load(&process_state.control);
@@ -248,7 +245,7 @@ bool nvml_next_process(struct nvml_process_iterator *it, struct nvml_process *re
 		return false;
 	const struct region_slot_device *d = &slot->device[it->card];
 	uint64_t weight = weight_of(d);
-	/* The weight may have grown since the sum was made. Then divide by the weight: the result must not exceed busy_pct. */
+	/* The weight may have grown since the sum was made. The result must not exceed busy_pct. */
 	uint64_t weights = it->weights > weight ? it->weights : weight;
 	int32_t own_pid = atomic_load_explicit(&slot->own_pid, memory_order_relaxed);
 	int32_t pid = atomic_load_explicit(&slot->pid, memory_order_relaxed);

@@ -1,13 +1,9 @@
-/*
- * The hooks of NVML, in hook_nvml*.c. Each LOOK and CARD row of abi/nvml_table.h names its hook. Called only in a process that
- * belongs to a tenant. Rows with the same hook have the same prototype.
- */
+/* Each LOOK and CARD row of abi/nvml_table.h names its hook. Called only in a process that belongs to a tenant. */
 #pragma once
 
 #include "abi/nvml_table.h"
 
 #define NVML_HOOK_REST(...) __VA_ARGS__
-/* Rows with the same hook repeat its declaration, which C allows. */
 #define DECLARE_LOOK_HOOK(symbol, hook, params, args) \
 	nvmlReturn_t nvml_##hook(nvmlReturn_t(*real_function) params, NVML_HOOK_REST params);
 #define DECLARE_CARD_HOOK(symbol, hook, params, args) \

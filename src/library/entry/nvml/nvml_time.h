@@ -1,8 +1,8 @@
-/* The time of day in microseconds, as NVML counts it. */
 #pragma once
 
 #include <time.h>
 
+/* NVML counts the time of day in microseconds. */
 static inline unsigned long long nvml_now_us(void)
 {
 	struct timespec t;

@@ -1,7 +1,4 @@
-/*
- * The exported NVML functions, one for each row of abi/nvml_table.h. A function that is called before NVML is loaded, or that
- * this driver lacks, returns an error that says so.
- */
+/* Exports a function for each row of abi/nvml_table.h. It returns an error if NVML is not loaded, or lacks the function. */
 #include "library/entry/nvml/nvml_card.h"
 #include "library/entry/nvml/nvml_hooks.h"
 #include "library/loader/real.h"
@@ -14,7 +11,6 @@ static nvmlReturn_t absent(void)
 	return real_find_nvml() ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_ERROR_UNINITIALIZED;
 }
 
-/* Outside a tenant, calls the real function; in a tenant, runs the statements `...`. */
 #define WRAP(symbol, params, args, ...) \
 	ALLOT_EXPORT nvmlReturn_t symbol params; \
 	ALLOT_EXPORT nvmlReturn_t symbol params \
@@ -26,10 +22,7 @@ static nvmlReturn_t absent(void)
 		__VA_ARGS__ \
 	}
 
-/*
- * A function without a device parameter first checks that NVML is initialized. A function with a device parameter calls
- * nvml_card_of() anyway, which fails if NVML is not initialized.
- */
+/* Without a device parameter, checks first that NVML is initialized. For all others, nvml_card_of() fails if it is not. */
 #define WRAP_LOOK(symbol, hook, params, args) \
 	WRAP(symbol, params, args, \
 	     return nvml_is_started() ? nvml_##hook(real_nvml.symbol, UNWRAP args) \

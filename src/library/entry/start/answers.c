@@ -3,11 +3,11 @@
 #include <stdatomic.h>
 
 /*
- * A stored word, from its lowest bit:
- *   function location (32, signed, relative to base_of()), `where` (2), found or not (1), status (3),
+ * An `entry` of the hash table below, from its lowest bit (the numbers are widths in bits):
+ *   address of the function (32, signed, relative to base_of()), `where` (2), found or not (1), status (3),
  * then the question:
- *   index in asked_functions (1), flags (2), version (22), and a bit that is 1, since an empty word is 0.
- * The numbers in parentheses are bits. An answer that does not fit is not stored. There is one word per name.
+ *   index in asked_functions (1), flags (2), version (22), and a bit that is 1, since an empty entry is 0.
+ * An answer that does not fit is not stored. There is one entry per name.
  */
 enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define WHERE_SHIFT 32
@@ -21,7 +21,7 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define VERSION_MAX 0x3fffff
 #define MARK (1ULL << 25)
 
-/* A hash table: `hash` is a name's hash, `entry` is the stored word of that name (see above). Nothing is ever removed. */
+/* A hash table by the name's hash, in which nothing is ever removed. */
 #define ENTRIES 512 /* a power of two */
 #define PROBES 16
 static struct {
@@ -43,7 +43,7 @@ static int function_index(const void *asked)
 	return -1;
 }
 
-/* Returns the word for a name, adding one if needed. NULL if there is no room. */
+/* Returns the entry for a name, adding one if needed. NULL if there is no room. */
 static _Atomic uint64_t *word_of(uint64_t hash)
 {
 	hash |= !hash;
@@ -68,10 +68,7 @@ static bool pack_question(struct question *q)
 	return true;
 }
 
-/*
- * Returns the address to which a location is relative: a function of this library for one of its hooks, otherwise the driver's
- * lookup function (`asked`).
- */
+/* Addresses are relative to a function of this library for a hook, otherwise to the driver's lookup function. */
 static uint64_t base_of(uint64_t where, const struct question *q)
 {
 	return where == WHERE_HOOK ? (uintptr_t)answers_find : (uintptr_t)q->asked;

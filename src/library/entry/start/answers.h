@@ -1,8 +1,8 @@
 /*
  * A cache of cuGetProcAddress answers for names that known.c lacks: names of a newer CUDA, and names that do not exist. Several
- * libraries in a process ask for the same names, and the driver always gives the same answer.
+ * libraries in a process ask for the same names, and the driver's answer never changes.
  *
- * Thread safe, without a lock; allocates nothing. Has room for about 500 names, with the last answer for each.
+ * Thread safe without a lock; allocates nothing. Has room for about 500 names, with the last answer for each.
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 #include "abi/cuda_abi.h"
 
 struct question {
-	/* the driver's lookup function; cuGetProcAddress and its _v2 answer differently */
+	/* The driver's lookup function: cuGetProcAddress and its _v2 answer differently. */
 	const void *asked;
-	uint64_t hash; /* hash of the name (name.h) */
+	uint64_t hash; /* of the name (name.h) */
 	int version;
 	cuuint64_t flags;
 
-	/* Set by answers_find(): */
+	/* answers_find() sets these. */
 	_Atomic uint64_t *entry; /* where the answer is stored; NULL if there is no room */
-	uint64_t packed;         /* the question in the stored word's format */
+	uint64_t packed;         /* the question in the format of answers.c */
 };
 
 struct answer {
@@ -29,8 +29,7 @@ struct answer {
 	CUdriverProcAddressQueryResult status;
 };
 
-/* Finds the stored answer to a question. Returns false if there is none. */
 bool answers_find(struct question *question, struct answer *ret_answer);
 
-/* Stores an answer. Call after answers_find() with the same question. */
+/* Call after answers_find() with the same question. */
 void answers_store(const struct question *question, const struct answer *answer);

@@ -1,7 +1,4 @@
-/*
- * Hooks of calls that make and end contexts. They charge the memory that a context itself takes. When a context ends, they
- * forget everything that was allocated in it.
- */
+/* Charges the memory that a context itself takes. When a context ends, forgets everything that was allocated in it. */
 #include "library/entry/start/hook_context.h"
 
 #include <string.h>
@@ -27,10 +24,7 @@
 
 #define DEVICES 64
 
-/*
- * The devices' primary contexts. Guarded by locks.primary, which is also held while a primary context is made, so that two
- * threads do not charge one context twice.
- */
+/* Guarded by locks.primary, also while a primary context is made, so that no two threads charge one context. */
 static struct {
 	CUcontext context;
 	uint32_t retained;
@@ -42,7 +36,6 @@ static uint64_t context_cost(int index)
 				    memory_order_relaxed);
 }
 
-/* Call after the context has ended: forgets everything that it owned. */
 static void context_gone(CUcontext context)
 {
 	struct holding h;
@@ -56,9 +49,8 @@ static void context_gone(CUcontext context)
 }
 
 /*
- * Sets *ret_index to the index of `device`, or to -1 if the driver must handle the call: the process is in no tenant, or the
- * device does not exist. Refuses a device that is not the tenant's; a program can name such a device after clearing
- * CUDA_VISIBLE_DEVICES.
+ * Sets *ret_index to -1 if the driver must handle the call: the process is in no tenant, or the device does not exist. Refuses
+ * a device that is not the tenant's; a program can name one after clearing CUDA_VISIBLE_DEVICES.
  */
 static CUresult find_tenant_device(CUdevice device, int *ret_index)
 {
@@ -74,10 +66,7 @@ static CUresult find_tenant_device(CUdevice device, int *ret_index)
 	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 
-/*
- * Records a new context, and starts the library's threads. Returns false if out of memory or without a helper thread; then the
- * caller must destroy the context, because its charge could never be given back.
- */
+/* Returns false without host memory or a helper thread. Then destroy the context: its charge could never be given back. */
 static bool record_context(CUcontext context, int index, uint64_t cost)
 {
 	struct holding h = {
@@ -95,10 +84,7 @@ static bool record_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
-/*
- * Call if the context could not be made or recorded: gives the reserved quota back. `result` is the result of the driver's
- * call.
- */
+/* Gives quota back for a context that could not be made or recorded. `result` is the result of the driver's call. */
 static void unreserve_context(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
@@ -121,10 +107,7 @@ static CUresult add_reference(const struct reference *r, CUcontext *context, CUd
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/*
-	 * The new green context holds a reference to the primary context, whose handle the call does not return. Retain and
-	 * release the primary context only to get that handle.
-	 */
+	/* The new green context holds a reference to the primary context, whose handle only a retain returns. */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);
@@ -141,10 +124,7 @@ static void drop_reference(const struct reference *r, CUdevice device)
 		real.cuGreenCtxDestroy(*r->green);
 }
 
-/*
- * Takes a reference to the primary context, and charges the context if it is new. If the quota has no room, sets *ret_lacks to
- * the bytes that are needed, otherwise to 0.
- */
+/* If the quota has no room for a new context, sets *ret_lacks to the bytes that are needed, otherwise to 0. */
 static CUresult retain_primary(const struct reference *r, CUcontext *context, CUdevice device,
 			       int index, uint64_t *ret_lacks)
 {
@@ -189,7 +169,7 @@ static CUresult try_primary(const struct reference *r, CUcontext *context, CUdev
 
 	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
 		return result != CUDA_SUCCESS ? result : add_reference(r, context, device);
-	/* Wait without locks.primary, so that contexts of other devices can be made and ended meanwhile. */
+	/* Wait without locks.primary, so that other contexts can be made and ended meanwhile. */
 	do
 		result = retain_primary(r, context, device, index, &lacks);
 	while (lacks && reserve_wait(index, lacks, &wait));
@@ -228,10 +208,7 @@ static bool is_active(CUdevice device)
 	       real.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active;
 }
 
-/*
- * Call with locks.primary held, before the driver's release or reset. If the context may end (is_last), drops the events
- * recorded in the context, because events must not be queried after their context has ended.
- */
+/* If the context may end (is_last), drops its events, which must not be queried later. The caller holds locks.primary. */
 static void prepare_primary_end(CUdevice device, bool is_last)
 {
 	if (!is_last)
@@ -299,15 +276,12 @@ CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CU
 	return finish_primary_end(device, is_last, destroy(green));
 }
 
-/* State of one cuCtxCreate. A second context of a device may cost more than the first, so its memory is measured. */
+/* The state of one cuCtxCreate. A device's second context may cost more than the first, so its memory is measured. */
 struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	/*
-	 * true in the second attempt: the first exceeded the quota, perhaps because other tenants' calls distorted the
-	 * measurement
-	 */
+	/* The first attempt exceeded the quota, perhaps because other tenants' calls distorted its measurement. */
 	bool is_second;
 };
 
@@ -320,7 +294,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	if (result != CUDA_SUCCESS || c->index < 0)
 		return result;
 	c->cost = context_cost(c->index);
-	/* The driver states the free memory only of the current context's device. For another device nothing is measured. */
+	/* The driver states the free memory only of the current context's device, so measure nothing for another device. */
 	measured_begin(&c->measured, process_current_index() == c->index ? c->index : -1);
 	while (ledger_reserve_context(c->index, c->cost))
 		if (!reserve_wait(c->index, c->cost, &wait)) {

@@ -1,4 +1,3 @@
-/* Starts the driver, and hooks the calls that look up its functions. */
 #include "library/entry/hooks.h"
 #include "library/entry/start/answers.h"
 #include "library/entry/start/visible.h"
@@ -30,8 +29,8 @@ static bool is_mps_unavailable(CUresult result)
 }
 
 /*
- * Starts the driver. If the tenant's MPS server has ended since this process joined, rejoins, which waits for a new server, and
- * retries. Otherwise the process might start without MPS, and not share the GPU with the other tenants of that server.
+ * If the tenant's MPS server has ended since this process joined, rejoins, which waits for a new server, and retries. Otherwise
+ * the process might start without MPS, and then not share the GPU with the other clients of that server.
  */
 static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
 {
@@ -57,8 +56,8 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 }
 
 /*
- * Replaces the function in the driver's answer by its hook, if it has one. Returns true if the function must be hidden: it is a
- * version or variant (such as _v3 or _ptsz) of a hooked function, and has no row in driver_table.h.
+ * Replaces the function in the driver's answer by its hook, if it has one. Returns true if the function must be hidden. Such a
+ * function is a version or variant (such as _v3 or _ptsz) of a hooked one, and has no row in driver_table.h.
  */
 static bool substitute(struct answer *a, const char *name)
 {
@@ -72,10 +71,7 @@ static bool substitute(struct answer *a, const char *name)
 	return real_hooks_form_of(name) && unknown_is_refused(name);
 }
 
-/*
- * Stores the answer if it is final: a function was found, or the name does not exist. Another error may mean that the driver
- * was asked too early.
- */
+/* Stores only a function, or that the name does not exist. Other errors may mean that the driver was asked too early. */
 static void store_if_final(const struct question *q, const struct answer *a)
 {
 	if (a->result == CUDA_SUCCESS || (a->result == CUDA_ERROR_NOT_FOUND && !a->pfn))
@@ -107,7 +103,7 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 	return a.result;
 }
 
-/* For a name that does not exist, succeeds with the status SYMBOL_NOT_FOUND, as the driver's function does. */
+/* For a name that does not exist, returns success with the status SYMBOL_NOT_FOUND, as the driver does. */
 CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
 						  CUdriverProcAddressQueryResult *),
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,

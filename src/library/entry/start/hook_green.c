@@ -1,7 +1,4 @@
-/*
- * Green contexts: parts of a device's processors. Each holds a reference to the primary context. If a green context makes that
- * primary context, the memory of the primary context is charged.
- */
+/* Green contexts are parts of a device's processors. The first one may make the primary context, whose memory is charged. */
 #include "library/entry/hooks.h"
 #include "library/entry/start/hook_context.h"
 #include "library/launch/inflight/inflight.h"
@@ -14,7 +11,7 @@ static uint64_t key_of(CUgreenCtx green)
 	return (uint64_t)(uintptr_t)green;
 }
 
-/* Records the device of a green context, because the handle does not tell it. The green context itself takes no memory. */
+/* Records the green context's device, which its handle does not tell. The green context itself takes no memory. */
 static bool note(CUgreenCtx green, CUdevice device)
 {
 	const struct holding h = {

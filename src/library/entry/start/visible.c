@@ -11,21 +11,15 @@
 #include "library/sys/locks.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
-/*
- * The largest number of devices that is read from CUDA_VISIBLE_DEVICES: one more than a tenant can have. A list of that many
- * devices contains a duplicate, which the driver must see to report it.
- */
+/* One more device than a tenant can have. A list of so many contains a duplicate, which the driver must see to report it. */
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
-/* The variable as the library sets it. Static, because a thread may hold a pointer to the text from getenv(). */
+/* The variable as the library sets it. Static, because a thread may hold a pointer to it from getenv(). */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
-/* The entry that visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
+/* The program's entry, which visible_end() restores, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;
 
-/*
- * For a program without the variable, `list` replaces the environment: it is a copy that also has `entry`. It stays mapped,
- * because another thread may read it.
- */
+/* For a program without the variable: its environment plus `entry`. Never unmapped, because another thread may read it. */
 static char **list, **list_before;
 static size_t list_room;
 
@@ -37,10 +31,7 @@ static char **find(const char *prefix, size_t length)
 	return NULL;
 }
 
-/*
- * Reads a number as strtol() does, which the driver uses. strtol itself is not called, because a build with a newer glibc would
- * need a symbol that an older glibc lacks. Returns false if there is no number.
- */
+/* Like strtol(), which the driver uses. Built with a new glibc, strtol() itself needs a symbol that older ones lack. */
 static bool read_number(const char **at, int *ret)
 {
 	const char *c = *at + strspn(*at, " \t");
@@ -67,10 +58,7 @@ static size_t append_uuid(size_t at, int card)
 	return at + strlen(entry + at);
 }
 
-/*
- * Writes the UUIDs of the devices with these numbers into `entry`, up to the first number without a device. Does not check for
- * an empty list or a duplicate, because the driver reports these errors.
- */
+/* Writes UUIDs into `entry` up to the first number without a device. The driver reports an empty list and duplicates. */
 static void write_numbers(const char *numbers)
 {
 	size_t at = sizeof(VARIABLE) - 1;
@@ -87,7 +75,7 @@ static void write_numbers(const char *numbers)
 	}
 }
 
-/* True if `word` is the UUID, or its beginning, of a device of the tenant. If several match, the driver decides. */
+/* True for the UUID, or its beginning, of a device of the tenant. If several match, the driver decides. */
 static bool is_own_uuid(const char *word, size_t length)
 {
 	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
@@ -130,7 +118,6 @@ static void write_all(void)
 		at = append_uuid(at, i);
 }
 
-/* Replaces the environment by a copy that also has `entry`. Returns false if out of memory. */
 static bool add_entry(void)
 {
 	size_t count = 0;
@@ -155,7 +142,7 @@ static bool add_entry(void)
 	return true;
 }
 
-/* Removes `entry` from the environment. `environ` is not `list` any more if another thread has set a variable meanwhile. */
+/* `environ` is no longer `list` if another thread has set a variable meanwhile. */
 static void remove_entry(void)
 {
 	if (environ == list) {
@@ -177,7 +164,7 @@ static bool is_started(void)
 	return real.cuCtxGetCurrent && real.cuCtxGetCurrent(&context) != CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/* Puts `replaced` in the place of `entry`, which another thread may have moved by setting a variable. */
+/* `entry` may have moved in the environment, because another thread set a variable. */
 static void put_back(void)
 {
 	if (replaced == entry)
@@ -192,7 +179,7 @@ bool visible_begin(void)
 {
 	if (is_started() || !nvml_card_count() || !sys_trylock(&locks.visible))
 		return false;
-	/* In a forked child: undo the change of a parent's thread that was between visible_begin() and visible_end(). */
+	/* In a forked child: undo a change that a thread of the parent had begun and not ended. */
 	if (replaced)
 		put_back();
 	char **place = find(VARIABLE, sizeof(VARIABLE) - 1);

@@ -1,33 +1,31 @@
 #include "library/launch/inflight/estimate.h"
 
-#define ENTRIES 4096             /* size of the table, which takes 128 KiB; a power of two */
-#define PLACES 4                 /* number of entries where a key may be stored */
-#define FIRST_SAMPLES 4          /* samples_wanted of a new entry */
-#define SAMPLES_AFTER_SURPRISE 2 /* samples_wanted after a sample far from the estimate */
-#define SAMPLE_EVERY 64          /* while no samples are wanted, one launch in this many is timed */
+#define ENTRIES 4096    /* a power of two; the table takes 128 KiB */
+#define PLACES 4        /* number of entries where a key may be stored */
+#define FIRST_SAMPLES 4 /* samples_wanted of a new entry */
+#define SAMPLES_AFTER_SURPRISE 2
+#define SAMPLE_EVERY 64 /* while no samples are wanted, one launch in this many is timed */
 /*
  * Timing a kernel takes two events, which cost the thread and the GPU microseconds. So while samples are wanted, only one in
- * SHORT_EVERY launches of a short kernel is timed. Where several streams share the GPU, samples differ so much that more are
+ * SHORT_EVERY launches of a short kernel is timed. If several streams share the GPU, samples differ so much that more are
  * always wanted.
  */
 #define SHORT_NS 200000
 #define SHORT_EVERY 8
 /*
- * One key may stand for kernels of several lengths, so that many samples are far from the estimate. Each such sample (a
- * surprise) after the first halves how often the key is timed, down to one launch in SAMPLE_EVERY: timing costs speed.
+ * A surprise is a sample far from the estimate. One key may stand for kernels of several lengths, and then surprises are
+ * frequent. Because timing costs speed, each surprise after the first halves how often the key is timed, down to one launch in
+ * SAMPLE_EVERY.
  */
 #define SURPRISES_MOST 7
 /*
- * While the program's other streams run, work may take up to this many times as long as alone. So stable_ns (estimate.h) is
- * replaced only if the estimate differs from it by more than this factor.
+ * While the program's other streams run, work may take up to this many times as long as alone. So stable_ns (estimate.h)
+ * changes only if the estimate differs from it by more than this factor.
  */
 #define STABLE_FACTOR 16
 
 static struct estimate table[ENTRIES];
-/*
- * Mean of all estimates' stable_ns, weighted by launches; 0 if no estimate has a stable_ns. Stands in for the stable_ns of work
- * that has none yet.
- */
+/* Mean of all estimates' stable_ns, weighted by launches, or 0. It stands in for the stable_ns of work that has none yet. */
 static _Atomic uint32_t typical_ns;
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -79,10 +77,7 @@ bool estimate_wants_sample(struct estimate *estimate)
 {
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
-	/*
-	 * samples_wanted counts completed samples, not launches: a stream can have only few samples in progress, so in a
-	 * sequence of many different kernels most get no sample at first.
-	 */
+	/* samples_wanted counts completed samples. A stream can have few in progress, so most kernels get none at first. */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
 		return uses % SAMPLE_EVERY == 0;
 	uint64_t ns = atomic_load_explicit(&estimate->ns, memory_order_relaxed);
@@ -116,7 +111,7 @@ static bool is_near(uint64_t a, uint64_t b)
 	return is_within(a, b, 2);
 }
 
-/* Updates typical_ns. Called by the helper thread, a few hundred times in a program's life. */
+/* Called by the helper thread, a few hundred times in a program's life. */
 static void learn_typical(void)
 {
 	double sum_ns = 0, uses = 0;
@@ -141,7 +136,7 @@ uint64_t estimate_paid_ns(const struct estimate *e)
 	return stable_ns ? stable_ns : atomic_load_explicit(&typical_ns, memory_order_relaxed);
 }
 
-/* Sets the stable value. `median` is the median of the last three samples, `known` the estimate. */
+/* `median` is that of the last three samples, `known` the estimate. */
 static void update_stable(struct estimate *e, uint64_t median, uint64_t known)
 {
 	uint64_t stable = atomic_load_explicit(&e->stable_ns, memory_order_relaxed);
@@ -156,7 +151,7 @@ static void update_stable(struct estimate *e, uint64_t median, uint64_t known)
 void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 {
 	if (atomic_load_explicit(&e->key, memory_order_relaxed) != key)
-		return; /* the entry was replaced meanwhile */
+		return;
 	if (ns < 1)
 		ns = 1;
 	if (ns > UINT32_MAX)
@@ -171,7 +166,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 
 	atomic_store_explicit(&e->before, last, memory_order_relaxed);
 	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
-	/* After a sample far from the estimate (a surprise), time the next launches, not only one in SAMPLE_EVERY. */
+	/* After a surprise, time the next launches, not only one in SAMPLE_EVERY. */
 	if (known && !is_near(known, ns)) {
 		wanted = SAMPLES_AFTER_SURPRISE;
 		if (last && surprises < SURPRISES_MOST)
@@ -180,10 +175,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
 	atomic_store_explicit(&e->surprises, surprises, memory_order_relaxed);
-	/*
-	 * If there is an estimate but no earlier sample (`last`), estimate_learn_concurrent() made it while other tenants' work
-	 * ran. Then the estimate is an upper bound, so take the smaller value.
-	 */
+	/* Without an earlier sample (`last`), the estimate is an upper bound from estimate_learn_concurrent(). */
 	if (known && !last)
 		typical = ns < known ? ns : known;
 	else if (known && is_near(known, typical))

@@ -12,9 +12,8 @@
 
 #define PROBES 16 /* number of places, beginning at the hash, where a stream's record may be */
 /*
- * UNKNOWN_NS is the length assumed for work of unknown length. It is assumed if the tenant runs at the same time as others,
- * or if at least UNKNOWN_MOST launches are in flight. It is long, so that depth_ns, the bound of work in flight, admits only
- * a few such launches.
+ * The length assumed for work of unknown length, if the tenant runs at the same time as others, or if at least UNKNOWN_MOST
+ * launches are in flight. It is long, so that depth_ns, the bound of work in flight, admits only a few such launches.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define UNKNOWN_MOST 4
@@ -22,9 +21,9 @@
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
 /*
- * If depth_ns is at least 2 * MARKS_IN_DEPTH * LEASE_MARK_NS, marks under a lease are up to MARKS_RARER_MOST times rarer: about
- * MARKS_IN_DEPTH marks per depth_ns. With so much work in flight, predictions need not be exact, so only launches of unknown
- * length are timed. More marks and timing would cost a training several percent of its speed.
+ * If depth_ns is at least 2 * MARKS_IN_DEPTH * LEASE_MARK_NS, marks under a lease are rarer: about MARKS_IN_DEPTH per depth_ns,
+ * and at most MARKS_RARER_MOST times rarer. With so much work in flight, predictions need not be exact, so only launches of
+ * unknown length are timed. More marks and timing would cost a training several percent of its speed.
  */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
@@ -36,18 +35,13 @@ static struct {
 	_Atomic uintptr_t handle; /* 0 if the place is free */
 	_Atomic uint64_t owner;
 } keys[INFLIGHT_STREAMS];
-/*
- * only_context is the first context that was seen. has_several_contexts is set once another was seen. Guarded by
- * locks.inflight_table.
- */
+/* The first context that was seen, and whether another was seen. Guarded by locks.inflight_table. */
 static CUcontext only_context;
 static bool has_several_contexts;
 uint16_t inflight_used[INFLIGHT_RECORDS];
 _Atomic uint32_t inflight_used_count;
 
 __thread struct inflight_cache inflight_cache;
-
-/* ---- finding and making the record of a stream ---- */
 
 static bool is_stored_at(uint32_t place, CUstream handle, uint64_t owner)
 {
@@ -95,7 +89,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 				 offsetof(struct region_control_device, lease));
 	/*
 	 * A default stream's record has an owner. The fast path knows only the handle, so launches into such a stream take the
-	 * gate. The record at INFLIGHT_ONLY_PLACE is the exception: the fast path finds it by key 0.
+	 * gate. But the fast path finds the record at INFLIGHT_ONLY_PLACE by key 0.
 	 */
 	atomic_store(&s->fast_path_device,
 		     owner && s != &inflight_streams[INFLIGHT_ONLY_PLACE] ? 0 : 1U << device);
@@ -104,10 +98,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	sys_unlock(&s->lock);
 }
 
-/*
- * Adds the record to inflight_used, by which other functions find all records that were ever used. Call before the record is
- * used. The caller holds locks.inflight_table.
- */
+/* inflight_used lists all records ever used. Call before the record is used. The caller holds locks.inflight_table. */
 static void add_to_used(uint32_t at)
 {
 	uint32_t n = atomic_load(&inflight_used_count);
@@ -119,7 +110,7 @@ static void add_to_used(uint32_t at)
 	inflight_streams[at].is_in_used = true;
 }
 
-/* As inflight_note_context(). The caller holds locks.inflight_table. */
+/* The caller holds locks.inflight_table. */
 static void note_context(CUcontext context)
 {
 	if (!only_context)
@@ -137,7 +128,7 @@ void inflight_note_context(CUcontext context)
 	note_context(context);
 }
 
-/* Returns a free place for the record, or INFLIGHT_STREAMS if there is none. The caller holds locks.inflight_table. */
+/* Returns a free place, or INFLIGHT_STREAMS if there is none. The caller holds locks.inflight_table. */
 static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 {
 	uint32_t start = inflight_hash(handle, owner);
@@ -152,7 +143,7 @@ static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 	return INFLIGHT_STREAMS;
 }
 
-/* Returns the record for the device's streams that found no place. The caller holds locks.inflight_table. */
+/* The record for the device's streams that found no place. The caller holds locks.inflight_table. */
 static struct inflight_stream *overflow_of(int device)
 {
 	uint32_t at = INFLIGHT_STREAMS + (uint32_t)device;
@@ -187,8 +178,8 @@ static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext co
 }
 
 /*
- * The driver dereferences a handle unchecked, so never ask the driver about a handle that points to unreadable memory. The
- * program's own call with that handle may be harmless, because the driver may refuse another argument first.
+ * The driver dereferences a handle unchecked, so never ask it about a handle that points to unreadable memory. The program's
+ * own call with that handle may be harmless: the driver may refuse another argument first.
  */
 bool inflight_is_handle(CUstream handle)
 {
@@ -228,18 +219,16 @@ bool inflight_is_capturing(const struct work *work)
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* ---- counting launches, and recording events behind them ---- */
-
 void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int64_t ns)
 {
 	struct inflight_device *d = &inflight_devices[s->device];
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
-	/* Some work that inflight_ignore_stalled() excluded has ended, so exclude only the work still in flight. */
+	/* Some work that inflight_ignore_stalled() excluded has ended. Exclude only work still in flight. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* If the sum is still this large after a subtraction, the fast path is closed already. Closing it again is harmless. */
+	/* After a subtraction that leaves the sum this large, the fast path is closed already. Closing it again is harmless. */
 	if (ns >= (int64_t)process_free_depth_ns(process_control_device(s->device)))
 		fast_path_close(1U << s->device);
 }
@@ -258,7 +247,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 		atomic_store(&slot->busy, true);
 		return;
 	}
-	/* Clear `busy` before shows_busy: once shows_busy is cleared, a launching thread may set `busy` again. */
+	/* Clear `busy` first: once shows_busy is cleared, a launching thread may set `busy` again. */
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
@@ -287,7 +276,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 	inflight_count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
 	CUevent event = is_sample ? inflight_sample_end(s, sample) : m->event;
 	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
-		/* The context is broken, or a capture has included the stream, so stop counting this work. */
+		/* The context is broken, or a capture has included the stream. Stop counting this work. */
 		inflight_count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
 		inflight_sample_release(s, sample);
 		return;
@@ -324,7 +313,7 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
-/* Returns the factor by which LEASE_MARK_NS and LEASE_MARK_LAUNCHES are multiplied; 1 if depth_ns is small. */
+/* The factor by which LEASE_MARK_NS and LEASE_MARK_LAUNCHES are multiplied; 1 if depth_ns is small. */
 static uint64_t mark_interval_factor(const struct inflight_stream *s)
 {
 	uint64_t depth_ns = atomic_load_explicit(&process_control_device(s->device)->depth_ns,
@@ -392,12 +381,7 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 	}
 }
 
-/* ---- the end of streams and contexts ---- */
-
-/*
- * Ends the record of a stream. context_lives is false if the events have ended with their context. The caller holds
- * locks.inflight_table.
- */
+/* context_lives is false if the events have ended with their context. The caller holds locks.inflight_table. */
 static void drop(uint32_t at, bool context_lives)
 {
 	struct inflight_stream *s = &inflight_streams[at];
@@ -430,11 +414,11 @@ void inflight_drop_stream(CUstream stream)
 	struct inflight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
-	else /* Threads may have cached the overflow record for the handle: make them look again. */
+	else /* Threads may have cached the overflow record for the handle. Make them search. */
 		atomic_fetch_add_explicit(&process_state.streams_destroyed, 1, memory_order_release);
 }
 
-/* Removes a context's marks from an overflow record. The caller holds locks.inflight_table. */
+/* Removes a context's marks. The caller holds locks.inflight_table. */
 static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 {
 	uint32_t launches;

@@ -25,31 +25,28 @@
 #include "library/loader/real.h"
 #include "library/state/process_state.h"
 
-/* Sets `busy` in the slot, and its copy shows_busy, to is_busy. If is_busy is false, also closes the device's fast path. */
+/* Sets `busy` in the slot, and its copy shows_busy. If is_busy is false, also closes the device's fast path. */
 void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
 
-/*
- * The place in the table for the legacy default stream of the only context. While no second context was seen, NULL means that
- * stream, and the driver need not be asked.
- */
+/* The record of the only context's legacy default stream. Until a second context is seen, NULL means this stream. */
 #define INFLIGHT_ONLY_PLACE 0
 
 struct inflight_cache {
 	CUstream handle;
 	uint64_t owner;
 	struct inflight_stream *stream;
-	/* value of process_state.streams_destroyed for which this cache is valid */
+	/* The cache is valid while process_state.streams_destroyed has this value. */
 	uint32_t streams_destroyed;
 };
 SYS_DATA __thread struct inflight_cache inflight_cache;
 
-/* As inflight_stream_of(), for a stream that is not in the cache. Asks the driver for the context if `context` is NULL. */
+/* For a stream that is not in the cache. Asks the driver for the context if `context` is NULL. */
 struct inflight_stream *inflight_look_up(CUstream handle, uint64_t owner, CUcontext context);
 
 /* True for a default stream, or an address that can be read: only then may the driver be asked about the handle. */
 bool inflight_is_handle(CUstream handle);
 
-/* Returns the stream of `work` as a handle that means the same in every call. */
+/* The stream of `work`, as a handle that means the same in every call. */
 static inline CUstream inflight_handle_of(const struct work *work)
 {
 	if (work->stream)
@@ -57,9 +54,7 @@ static inline CUstream inflight_handle_of(const struct work *work)
 	return work->streams == LEGACY ? CU_STREAM_LEGACY : CU_STREAM_PER_THREAD;
 }
 
-/*
- * Returns the record of the stream of `work`, or the device's overflow record. NULL if there is no context or no such stream.
- */
+/* NULL if there is no context or no such stream. A stream without a place in the table has the device's overflow record. */
 static inline struct inflight_stream *inflight_stream_of(const struct work *work)
 {
 	CUstream handle = inflight_handle_of(work);
@@ -71,7 +66,8 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 			return NULL;
 		owner = (uint64_t)(uintptr_t)context;
 		if (handle == CU_STREAM_PER_THREAD)
-			owner ^= (uint64_t)(uintptr_t)&inflight_cache; /* differs between threads */
+			/* The address differs between threads. */
+			owner ^= (uint64_t)(uintptr_t)&inflight_cache;
 	}
 	if (likely(inflight_cache.handle == handle && inflight_cache.owner == owner &&
 		   inflight_cache.streams_destroyed ==
@@ -81,11 +77,11 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 	return inflight_look_up(handle, owner, context);
 }
 
-/* True if the stream of `work` is being captured. Asks the driver, so call only if process_state.captures is not 0. */
+/* Asks the driver, so call only if process_state.captures is not 0. */
 bool inflight_is_capturing(const struct work *work);
 
 /*
- * Free run: counts a launch. Returns true if mark_every launches have no mark, so that the caller must record one. Threads that
+ * Free run: counts a launch. Returns true if mark_every launches have no mark; then the caller must record one. Threads that
  * launch into one stream at the same time may lose a count, but the mark is behind all their launches anyway.
  */
 static inline bool inflight_count(struct inflight_stream *s)
@@ -98,27 +94,21 @@ static inline bool inflight_count(struct inflight_stream *s)
 	atomic_store_explicit(&s->unmarked, n, memory_order_relaxed);
 	return n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed);
 }
-/*
- * Records a mark behind all unmarked work. Does nothing for an overflow record, which counts the launches of several streams:
- * there each launch gets its own mark.
- */
+/* Records a mark behind all unmarked work. Does nothing for an overflow record, in which each launch gets its own mark. */
 void inflight_mark_now(struct inflight_stream *stream);
-/*
- * Like inflight_mark_now(), after inflight_count() for the launch of `work`. In an overflow record that launch gets its own
- * mark.
- */
+/* Like inflight_mark_now(), but also in an overflow record. Call after inflight_count() for the launch of `work`. */
 void inflight_mark_work(struct inflight_stream *stream, const struct work *work);
 
 /*
- * State of a launch under a lease. inflight_begin() finds the estimate, and starts a timed sample if one is needed.
- * inflight_end() counts the launch, and records a mark if the launch is timed or of unknown length, or if enough launched work
- * has no mark (LEASE_MARK_NS).
+ * A launch under a lease. inflight_begin() finds the estimate, and starts a timed sample if one is needed. inflight_end()
+ * counts the launch. It records a mark if the launch is timed or of unknown length, or if enough launched work has no mark
+ * (LEASE_MARK_NS).
  */
 struct inflight_pass {
 	/* Set these before inflight_begin(): */
-	/* the tenant runs at the same time as others, and pays by length, so `ns` is the estimate's stable value */
+	/* The tenant runs at the same time as others, and pays by length. So `ns` is the estimate's stable value. */
 	bool pays;
-	/* other tenants' work runs too, so a sample may be too long */
+	/* Other tenants' work may run too, so a sample may be too long. */
 	bool is_concurrent;
 	/* How many samples of the stream may be in progress, including this one; at most INFLIGHT_SAMPLES. */
 	uint32_t samples_most;
@@ -145,27 +135,24 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
- * Call when a thread waited for in-flight work and none ended. Until some of that work ends, the gate counts only work launched
- * later. Otherwise a kernel that waits for its program (a persistent kernel, a collective) would hold back the launches that it
- * waits for.
+ * Call when a thread waited for in-flight work and none ended. Until some of that work ends, the gate counts only later
+ * launches. Otherwise a kernel that waits for its program (a persistent kernel, a collective) would hold back the launches that
+ * it waits for.
  */
 void inflight_ignore_stalled(struct inflight_device *device);
 
-/*
- * End the records of the stream, or of all streams of the context. Call before the driver call that ends the stream or context.
- */
+/* Call before the driver call that ends the stream, or the context with all its streams. */
 void inflight_drop_stream(CUstream stream);
 void inflight_drop_context(CUcontext context);
 
 /*
  * Call for a new context before anything is launched into it. From the second context on, the driver is asked for the context
- * of a NULL stream. A context that was not reported here is found when a launch into it passes the gate.
+ * of a NULL stream. Other contexts are found when a launch into them passes the gate.
  */
 void inflight_note_context(CUcontext context);
 
-/* Call when a capture begins, and when it has ended. During a capture the helper thread records no events. */
+/* Call when a capture begins, and when it has ended. Meanwhile the helper thread records no events. */
 void inflight_capture_begins(void);
 void inflight_capture_ended(void);
 
-/* Call in a forked child: forgets all records. */
 void inflight_reset(void);

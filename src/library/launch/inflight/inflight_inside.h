@@ -1,21 +1,12 @@
-/*
- * Shared by inflight.c (launching threads) and inflight_poll.c (the helper thread); inflight.h defines the terms. Thread safe.
- */
+/* Shared by inflight.c (launching threads) and inflight_poll.c (the helper thread). Thread safe. */
 #pragma once
 
 #include "library/launch/inflight/inflight_record.h"
 
-/*
- * Adds to the device's in-flight work; negative values subtract. Closes the device's fast path if the work in flight reaches
- * the bound for free run.
- */
+/* Adds to the device's in-flight work; negative values subtract. Closes the fast path at the bound for free run. */
 void inflight_count_into_device(struct inflight_stream *stream, int32_t launches, int64_t ns);
 
-/*
- * Records a mark behind all unmarked launches. `sample` is the sample that ends there, or INFLIGHT_NO_SAMPLE. The caller holds
- * stream->lock.
- */
+/* Records a mark behind unmarked launches, where `sample` ends (or INFLIGHT_NO_SAMPLE). The caller holds stream->lock. */
 void inflight_push_mark(struct inflight_stream *stream, int sample);
 
-/* Call in a forked child: forgets the state of inflight_poll.c. */
 void inflight_poll_reset(void);

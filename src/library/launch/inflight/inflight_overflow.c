@@ -29,7 +29,7 @@ static uint32_t in_flight(const struct inflight_stream *record)
 	return atomic_load_explicit(&record->overflow_marks, memory_order_relaxed);
 }
 
-/* Returns a free place, or any place if all are taken. The caller holds the record's lock. */
+/* Returns a free place, or any place if all are taken. The caller holds record->lock. */
 static uint32_t place(struct overflow_set *set)
 {
 	uint32_t at = set->next;
@@ -40,7 +40,7 @@ static uint32_t place(struct overflow_set *set)
 	return at;
 }
 
-/* Gives the place an event of `context`, because a stream accepts only events of its own context. */
+/* A stream accepts only events of its own context, so make a new event if the place has another context's. */
 static bool prepare_event(struct overflow_set *set, uint32_t at, CUcontext context)
 {
 	if (set->mark[at].event && set->mark[at].context == context)
@@ -97,7 +97,7 @@ void inflight_overflow_wait(struct inflight_stream *record)
 	}
 }
 
-/* Adds the counts of mark `at` to *launches and *ns, and frees its place. The caller holds the record's lock. */
+/* Frees the place of mark `at`, and adds its counts to *launches and *ns. The caller holds record->lock. */
 static void collect_mark(struct inflight_stream *record, uint32_t at, uint32_t *launches,
 			 uint64_t *ns)
 {

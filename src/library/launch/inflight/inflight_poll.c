@@ -1,4 +1,4 @@
-/* The helper thread's part of inflight.h: finds which marks were reached, and how long launches take on average. */
+/* The helper thread finds which marks were reached, and how long launches take on average. */
 #include <string.h>
 
 #include "library/launch/inflight/inflight.h"
@@ -11,24 +11,17 @@
 
 #define MARK_TARGET_NS (4 * NS_PER_MS) /* work between two marks in free run */
 /*
- * The most launches that one mark may cover in free run, whatever their length. The limit is high, because recording a mark
- * takes 0.1 us in the driver and runs code that is not in the cache. There is a limit, because the device's totals do not
- * include launches of free run before a mark covers them.
+ * The most launches that one mark may cover in free run. High, because recording a mark takes 0.1 us in the driver and runs
+ * code that is not in the cache. Limited, because the device's totals include launches of free run only once a mark covers
+ * them.
  */
 #define MARK_MAX_LAUNCHES 256
-/*
- * The largest value of average_ns, a stream's average length of a launch. The limit is needed, because the measured average
- * also contains time in which a host function or a wait delayed the stream.
- */
+/* Limits average_ns: the measured average includes time in which a host function or a wait delayed the stream. */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
 
-/* For each device in free run, inflight_launches() at the last poll. */
 static uint64_t seen_launches[REGION_MAX_DEVICES];
 
-/*
- * Free run: sets how many launches one mark covers, by their average length if known. keeps_up: the poll found no work in
- * flight, so one mark may cover more launches.
- */
+/* Free run: sets how many launches one mark covers. More may do if no work was in flight at the poll (keeps_up). */
 static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool keeps_up)
 {
 	uint64_t every = atomic_load_explicit(&s->mark_every, memory_order_relaxed);
@@ -62,10 +55,7 @@ static void learn_average(struct inflight_stream *s, uint64_t now_ns, uint32_t l
 	s->progress_ns = now_ns;
 }
 
-/*
- * Call after each poll of a stream. `launches`: how many launches the poll saw end. is_busy: others are still in flight. The
- * caller holds s->lock.
- */
+/* `launches` is how many launches the poll saw end. is_busy: others are still in flight. The caller holds s->lock. */
 static void note_progress(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
 			  bool is_busy)
 {
@@ -89,8 +79,8 @@ static CUresult query(const struct inflight_stream *s, uint32_t at)
 
 /*
  * Removes the marks that were reached. Returns true while something is in flight. A query costs 0.3 us and the driver's lock,
- * so the last mark, which covers all the work, is queried first. After an error none of the work will run, so the mark counts
- * as reached. The caller holds s->lock.
+ * so the last mark, which covers all the work, is queried first. After an error the work will not run, so the mark counts as
+ * reached. The caller holds s->lock.
  */
 static bool reap(struct inflight_stream *s, uint64_t now_ns)
 {
@@ -112,7 +102,7 @@ static bool reap(struct inflight_stream *s, uint64_t now_ns)
 	return s->tail != s->head;
 }
 
-/* As reap(), for an overflow record. The caller holds s->lock. */
+/* The caller holds s->lock. */
 static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
 {
 	uint32_t launches;
@@ -126,8 +116,8 @@ static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
 }
 
 /*
- * Records a mark with the stream's context current, because the helper thread has none of its own. Without a context the driver
- * records no event, and the work would seem to have ended. The caller holds s->lock, so the context lives.
+ * The helper thread has no context of its own, and without a context the driver records no event: the work would seem to have
+ * ended. So make the stream's context current. The caller holds s->lock, so the context lives.
  */
 static void mark_in_context(struct inflight_stream *s)
 {
@@ -140,10 +130,7 @@ static void mark_in_context(struct inflight_stream *s)
 		real.cuCtxSetCurrent(before);
 }
 
-/*
- * Records a mark behind the stream's unmarked work. Does nothing during a capture, because the capture might include the event,
- * or if the launching thread already marks each launch.
- */
+/* Records no mark during a capture, because the capture might include the event. */
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&locks.inflight_capture);
@@ -167,9 +154,8 @@ static uint32_t devices_launching(uint32_t devices)
 }
 
 /*
- * Stops counting the unmarked work, because a thread has waited for all of it. Records no mark, because a mark would take
- * another tenant's work off the GPU for a moment. If something is launched meanwhile, the counts are put back. The caller holds
- * s->lock.
+ * Stops counting the unmarked work, because a thread has waited for all of it. A mark would take another tenant's work off the
+ * GPU for a moment. If something is launched meanwhile, the counts are put back. The caller holds s->lock.
  */
 static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 {
@@ -187,9 +173,9 @@ static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 }
 
 /*
- * Returns true while the stream has work in flight. Also records a mark behind unmarked work if `flush` is true, or if has_tail
- * is true and nothing was launched into the stream since the last poll. The caller sets has_tail to false for a device in free
- * run that still gets launches.
+ * Returns true while the stream has work in flight. Records a mark behind unmarked work if `flush` is true, or if has_tail is
+ * true and nothing was launched into the stream since the last poll. has_tail is false while a device in free run gets
+ * launches.
  */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {

@@ -10,18 +10,18 @@
 #include "library/launch/inflight/inflight_record.h"
 
 /*
- * Records the start of a sample. `most`: how many samples of the stream may be in progress, including this one. Returns
- * INFLIGHT_NO_SAMPLE if that many already are. The caller records the sample's end behind the work, or gives the sample back.
+ * `most`: how many samples of the stream may be in progress, including this one. Returns INFLIGHT_NO_SAMPLE if that many
+ * already are. The caller records the sample's end behind the work, or releases the sample.
  */
 int inflight_sample_begin(struct inflight_stream *stream, struct estimate *estimate,
 			  bool is_concurrent, uint32_t most);
-/* Gives the sample back, and learns nothing from it. Does nothing for INFLIGHT_NO_SAMPLE. */
+/* Learns nothing from the sample. Does nothing for INFLIGHT_NO_SAMPLE. */
 void inflight_sample_release(struct inflight_stream *stream, int sample);
-/* Returns the end event, which the caller records behind the work. */
+/* The end event, which the caller records behind the work. */
 CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);
-/* Call when the GPU has reached the sample's end, or never will. Learns the time in the first case. Gives the sample back. */
+/* Call when the GPU has reached the sample's end, or never will. In the first case, learns the time. Releases the sample. */
 void inflight_sample_learn(struct inflight_stream *stream, int sample);
 /* Call when the stream ends. context_lives is false if the events have ended with their context. */
 void inflight_sample_drop(struct inflight_stream *stream, bool context_lives);
-/* Call in a forked child: forgets the stream's samples, whose events do not exist there. */
+/* Call in a forked child, where the samples' events do not exist. */
 void inflight_sample_forget(struct inflight_stream *stream);

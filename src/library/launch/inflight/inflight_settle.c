@@ -14,10 +14,7 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 	uint32_t end = atomic_load(&inflight_used_count);
 	bool has_worked = false;
 
-	/*
-	 * The overflow record stands for many streams. The thread waited for one of them, and nothing shows whether the other
-	 * streams have work in flight.
-	 */
+	/* The overflow record stands for many streams. The thread waited for one; others may have work in flight. */
 	if (only && inflight_is_overflow(only))
 		return false;
 	for (uint32_t i = 0; i < end; i++) {
@@ -55,10 +52,7 @@ void inflight_note_end(int device, struct inflight_stream *only, uint64_t launch
 		if (atomic_load(&s->in_use) && s->device == device)
 			launches += launched[i];
 	}
-	/*
-	 * If the sums are equal, the counts read above include no launch since the wait began. Store these counts, not newer
-	 * ones.
-	 */
+	/* If the sums are equal, the counts read above include no launch since the wait began. Newer counts might. */
 	if (launches != launches_before)
 		return;
 	for (uint32_t i = 0; i < end; i++) {

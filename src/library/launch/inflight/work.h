@@ -1,7 +1,4 @@
-/*
- * A unit of GPU work as the gate sees it. The WORK_ macros describe a driver call's parameters in driver_table.h. Expensive
- * values (hashes, predictions) are computed only when needed.
- */
+/* A unit of GPU work as the gate sees it. The WORK_ macros describe the calls in driver_table.h. */
 #pragma once
 
 #include <stdint.h>
@@ -9,8 +6,8 @@
 #include "abi/cuda_abi.h"
 
 /*
- * True if a description of work in driver_table.h may read what the call's argument `pointer` points to. A call that the driver
- * will refuse may have an invalid pointer. So the code around a description defines work_reads(): whether pointers may be read.
+ * A call that the driver will refuse may have an invalid pointer. So a WORK_ description in driver_table.h reads what an
+ * argument points to only if this is true. The code around it defines work_reads().
  */
 #define WORK_READS(pointer) ((pointer) && work_reads())
 
@@ -21,8 +18,7 @@ enum work_kind {
 	WORK_IS_KERNEL, /* asynchronous; predicted by function and shape */
 	WORK_IS_GRAPH,  /* asynchronous; predicted by executable graph */
 	WORK_IS_COPY,   /* asynchronous; predicted by function and size */
-	/* done when the call returns */
-	WORK_IS_SYNC,
+	WORK_IS_SYNC,   /* done when the call returns */
 };
 
 struct work {
@@ -30,7 +26,7 @@ struct work {
 	enum stream_meaning streams;
 	CUstream stream;
 	const void *subject; /* function, executable graph, or the driver call's name */
-	/* a kernel's blocks, and threads per block; a copy has its bytes in `blocks` */
+	/* A kernel's blocks, and threads per block. A copy has its bytes in `blocks`. */
 	uint64_t blocks, threads;
 };
 
@@ -52,7 +48,7 @@ struct work {
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
 
-/* Returns the work of a kernel launch with configuration `c`, which is NULL if it must not be read. */
+/* A kernel launch with configuration `c`, which is NULL if it must not be read. */
 static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 {
 	if (!c)
@@ -62,7 +58,6 @@ static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 					(uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ);
 }
 
-/* Returns the sum of the sizes of a batch of copies. */
 static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)
 {
 	uint64_t bytes = 0;
