@@ -1,4 +1,3 @@
-/* The thread of an arbitration: observes, lets the arbiter decide, publishes, sleeps. A lessee is one tenant on one card. */
 #include "daemon/arbitrate/arbitration.h"
 
 #include <errno.h>
@@ -14,27 +13,21 @@
 #define STEP_MIN_NS UINT64_C(20000)  /* least time between two steps of the thread */
 #define STEP_RUNG_NS UINT64_C(50000) /* the same while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
-/*
- * Maximum number of rounds of decisions in one step. Each round may change decisions on gangs (gang_board.h), which this card
- * must then take into account in another round.
- */
+/* Most rounds in one step. A round may change decisions on gangs (gang_board.h), which the next round must then use. */
 #define GANG_ROUNDS 4
-/*
- * In-flight work (ns) that is permitted while gang_command.is_slip (device_gang.h). The value is below the minimum that the
- * library always permits, so exactly that minimum may be in flight.
- */
+/* Limit (ns) while gang_command.is_slip (device_gang.h). So low that only the library's own minimum may be in flight. */
 #define SLIP_DEPTH_NS 1
-/* Longest times between two readings of a lessee's slots; see can_wait(). POLL_STILL_NS applies while no lessee works. */
+/* Longest times between two readings of a tenant's slots (can_wait()). POLL_STILL_NS applies while no tenant works. */
 #define POLL_IDLE_NS UINT64_C(1000000)
 #define POLL_WAITING_NS UINT64_C(4000000)
 #define POLL_RUNG_NS UINT64_C(20000000)
 #define POLL_STILL_NS NSEC_PER_SEC
-/* least time between two calls of on_memory() that report new memory */
+/* Least time between two calls of on_memory() for new memory. */
 #define NEW_MEMORY_EVERY_NS UINT64_C(50000000)
 #define REQUEST_EVERY_NS UINT64_C(2000000) /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
-/* Returns true if the lessee need not be polled. Without processes, nothing can change. */
+/* A tenant without processes cannot change, so it need not be polled either. */
 static bool has_trusted_doorbell(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbitration *a = l->owner;
@@ -45,10 +38,7 @@ static bool has_trusted_doorbell(const struct lessee *l, uint64_t now_ns)
 	       doorbell_is_trusted(&l->doorbell, now_ns);
 }
 
-/*
- * Returns true if the lessee's slots need not be read in this step. While another tenant has the lease, only the beginning and
- * end of demand matter. Reading the slots of many tenants takes most of a step's time.
- */
+/* While another tenant has the lease, only the beginning and end of demand matter, so not every step reads the slots. */
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbiter_observation *seen = &l->seen;
@@ -60,16 +50,13 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 		return passed_ns < POLL_WAITING_NS;
 	if (!seen->has_doorbell)
 		return passed_ns < POLL_IDLE_NS;
-	/* Poll gangs even with a trusted doorbell: a gang does not ring when it begins to wait for another card's lease. */
+	/* A gang does not ring when it begins to wait for another GPU's lease, so poll it. */
 	if (l->gang_command.order != GANG_NONE && passed_ns >= POLL_WAITING_NS)
 		return false;
 	return passed_ns < POLL_RUNG_NS && atomic_load(l->doorbell.word) == l->doorbell.seen_value;
 }
 
-/*
- * Checks whether the lessee rang its doorbell for a change that needs a ring: it began to work or to wait, or its work ended
- * after its lease was revoked.
- */
+/* These changes need a ring: the tenant began to work or to wait, or its work ended after its lease was revoked. */
 static void check_doorbell(struct lessee *l, const struct arbiter_observation *before,
 			   bool has_rung, uint64_t now_ns)
 {
@@ -110,10 +97,7 @@ static void observe_lessee(struct lessee *l, uint64_t now_ns)
 					     memory_order_relaxed);
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
-		/*
-		 * Read work before payments (spent tokens). The library counts work only after it has paid, so the payments
-		 * read here include those for this work.
-		 */
+		/* The library pays before it counts the work. So read the work first; the payments read next include it. */
 		l->seen.work_ns = atomic_load(&spent->work_ns);
 		l->seen.untried_ns = atomic_load(&spent->untried_ns);
 		l->seen.spent = atomic_load(&spent->tokens);
@@ -153,10 +137,7 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 	}
 }
 
-/*
- * Collects the doorbells that end the next sleep. Omits a tenant that waits for the lease and has no work in
- * flight: its slots are read when it gets the lease.
- */
+/* Omits a tenant that waits for the lease and has no work in flight: its slots are read when it gets the lease. */
 static void collect_doorbells(struct arbitration *a)
 {
 	a->doorbells.count = 0;
@@ -182,10 +163,7 @@ static bool permits_launch(enum lease_state state)
 	return state != LEASE_STOP && state != LEASE_CLOSING;
 }
 
-/*
- * Reports the state of the gangs' lessees on this card to the board of gangs, and reads the board's decisions. Returns true if
- * a decision changed.
- */
+/* Reports this GPU's tenants to the board of gangs, and reads the board's decisions. Returns true if a decision changed. */
 static bool exchange_with_gangs(struct arbitration *a, uint64_t now_ns)
 {
 	bool is_news = false;
@@ -217,7 +195,6 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Publishes at which of its sync points (waits for the GPU) the tenant is to ring its doorbell. */
 static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 {
 	enum region_sync_point wanted = arbiter_wants_sync_point(a->arbiter, l->index);
@@ -254,10 +231,7 @@ static void publish(struct arbitration *a)
 		}
 }
 
-/*
- * Advances the arbiter over the time of an intended sleep, which must count in full. One step counts at most max_step_ns,
- * because time in which the daemon was stopped must not count. So this takes several steps.
- */
+/* An intended sleep counts in full. One step counts at most max_step_ns, so that a stopped daemon's time does not count. */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {
 	uint64_t step_ns = a->config.max_step_ns;
@@ -269,12 +243,11 @@ static void count_sleep(struct arbitration *a, uint64_t now_ns)
 		arbiter_step(a->arbiter, at_ns);
 }
 
-/* Observes, decides and publishes once. Returns the time of the next step. */
 static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
 	count_sleep(a, now_ns);
-	/* If is_still, nothing can have changed: no lessee has work and no doorbell has rung. */
+	/* If is_still, nothing can have changed: no tenant has work and no doorbell has rung. */
 	bool is_still = a->is_still && !a->needs_polling &&
 			arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < POLL_STILL_NS;
@@ -301,10 +274,7 @@ static uint64_t step(struct arbitration *a)
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
 }
 
-/*
- * Sleeps until until_ns, or until a doorbell rings or a->changed differs from `changed`. Sleeps at least until STEP_RUNG_NS
- * after the last step.
- */
+/* The sleep ends early if a doorbell rings or a->changed differs from `changed`, but not before STEP_RUNG_NS. */
 static void sleep_until(struct arbitration *a, uint32_t changed, uint64_t until_ns)
 {
 	a->is_still = doorbell_wait(&a->doorbells, &a->changed, changed, until_ns);
@@ -320,7 +290,7 @@ static void *run(void *data)
 	struct arbitration *a = data;
 	prctl(PR_SET_NAME, "allot-arbiter");
 	prctl(PR_SET_TIMERSLACK, 1);
-	/* Raise the priority, because a late decision wastes GPU time. Without the privilege it stays normal. */
+	/* A late decision wastes GPU time. Without the privilege the priority stays normal. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), ARBITRATION_NICE);
 
 	pthread_mutex_lock(&a->worker.lock);

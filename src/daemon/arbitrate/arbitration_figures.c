@@ -1,10 +1,9 @@
-/* Figures of an arbitration's lessees, and how much time they are lent. A lessee is one tenant on one card. */
 #include "daemon/arbitrate/arbitration_inside.h"
 
 #include "base/log.h"
 #include "daemon/arbitrate/arbitration.h"
 
-/* Interval of ticks while every lessee has is_quiet: only heartbeats are due then. */
+/* Interval of ticks while every tenant has is_quiet: only heartbeats are due then. */
 #define TICK_QUIET_NS UINT64_C(90000000)
 
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
@@ -13,10 +12,7 @@ void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t 
 	l->charged_counted_ns = charged_ns;
 }
 
-/*
- * Publishes the utilization that NVML's functions report to the tenant's processes. Returns false if all values are zero and
- * stay so until the next charge.
- */
+/* Publishes what NVML reports to the tenant. Returns false if all values are zero and stay so until the next charge. */
 static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {
 	double pct = window_pct(&l->window_1s, now_ns, charged_ns);
@@ -45,10 +41,7 @@ static void count_wanted(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 	l->waited_at_tick_ns = waited_ns;
 }
 
-/*
- * Updates the lessee's heartbeat, windows and step figures. Returns true (is_quiet) if nothing was charged since the last tick,
- * and all published values are zero.
- */
+/* Returns true (is_quiet) if nothing was charged since the last tick, and all published values are zero. */
 static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 {
 	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
@@ -61,7 +54,7 @@ static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 		l->tick_ns = now_ns;
 		return true;
 	}
-	/* After a time without charges, first add a sample for the end of that time, so that the windows show it as idle. */
+	/* After a time without charges, first add a sample for its end, so that the windows show that time as idle. */
 	if (l->is_quiet)
 		sample(l, l->tick_ns, l->charged_at_tick_ns);
 	sample(l, now_ns, charged_ns);
@@ -95,10 +88,7 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 	a->limits_decided_ns = now_ns;
 }
 
-/*
- * Returns true if this lessee lets the thread sleep: it has no work, no demand and no lent limit, and its processes detect the
- * daemon's end without a heartbeat.
- */
+/* The thread may sleep if this tenant has no work, demand or lent limit, and detects the daemon's end without a heartbeat. */
 static bool permits_sleep(const struct lessee *l)
 {
 	for (size_t i = 0; i < l->observer.count; i++)

@@ -1,7 +1,3 @@
-/*
- * Records from when until when each tenant had the card (lease_spans.h). Does so only while arbitration_watch_spans() has
- * switched it on.
- */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +6,7 @@
 
 #define FREE_KEY (UINT64_C(1) << 63) /* marks the keys of tenants that run without a lease */
 
-/* Returns the tenant with the lease, or NULL. If a space group has the lease, returns its first member that has work. */
+/* If a space group has the lease, finds its first member that has work. */
 static const struct lessee *find_lessee(const struct arbitration *a)
 {
 	const struct lessee *l = a->lessees;
@@ -20,7 +16,6 @@ static const struct lessee *find_lessee(const struct arbitration *a)
 	return l;
 }
 
-/* Returns the tenant that runs alone without a lease, or NULL. */
 static const struct lessee *find_free(const struct arbitration *a)
 {
 	if (arbiter_mode(a->arbiter) != ARBITER_FREE)
@@ -61,8 +56,8 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 		a->spans = spans;
 		spans = before;
 		/*
-		 * Record the present span at once: lease_spans_note() marks the span of its first call as begun before the
-		 * recording. A later first call could wrongly mark a span that began during the recording.
+		 * lease_spans_note() marks the span of its first call as begun before the recording. So make that call now: a
+		 * later first call could wrongly mark a span that began during the recording.
 		 */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());

@@ -1,4 +1,3 @@
-/* Turns that the processes of one tenant take within its leases. A lessee is one tenant on one card. */
 #include "daemon/arbitrate/arbitration_inside.h"
 
 #include "base/log.h"
@@ -8,17 +7,14 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 {
 	enum lease_state state = arbiter_state(a->arbiter, l->index);
 
-	/*
-	 * While a tenant's turns are coordinated across cards, all its processes may run, because a process may wait for
-	 * another one on another card.
-	 */
+	/* All processes of a tenant with turns coordinated across GPUs may run: one may wait for another on another GPU. */
 	if (!a->has_turns || l->gang_command.order != GANG_NONE)
 		return TURNS_OPEN;
 	if (state == LEASE_STOP || state == LEASE_CLOSING)
 		return TURNS_AWAY;
 	/*
-	 * Processes take turns only while their lessee holds the lease. LEASE_GO does not prove this: while no lessee holds the
-	 * lease, an idle capped lessee has LEASE_GO too, so that its first launch need not wait.
+	 * Processes take turns only while their tenant holds the lease. LEASE_GO does not prove this: while no tenant holds the
+	 * lease, an idle capped tenant has LEASE_GO too, so that its first launch need not wait.
 	 */
 	return l->index == arbiter_holder(a->arbiter) && state == LEASE_GO ? TURNS_HELD : TURNS_OPEN;
 }
@@ -68,10 +64,7 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 	if (o->count < 2 && !l->turn)
 		return UINT64_MAX;
 	struct turns_lease lease = lease_of(a, l, now_ns);
-	/*
-	 * Without the lease there is nothing to decide, unless time in the lessee's last lease is still to be counted
-	 * (was_in_use), or work from that lease drains.
-	 */
+	/* Without the lease, decide only while the last lease's time is not counted (was_in_use), or its work drains. */
 	if (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
 	    !arbiter_is_draining(a->arbiter, l->index))
 		return UINT64_MAX;

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* Kernel headers before Linux 5.16 lack SYS_futex_waitv. */
+/* Kernel headers before Linux 5.16 lack this. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
@@ -27,7 +27,7 @@ struct waitv { /* the kernel's struct futex_waitv */
 void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word)
 {
 	*b = (struct doorbell){ .word = word, .seen_value = atomic_load(word) };
-	/* A new tenant's counter is 0. Otherwise the tenant was taken over from an earlier daemon, and has rung before. */
+	/* If the counter is not 0, an earlier daemon had the tenant, which has rung before. */
 	b->has_rung = b->seen_value != 0;
 }
 
@@ -62,7 +62,6 @@ void doorbell_check(struct doorbell *b, uint64_t now_ns, bool must_ring, bool ha
 		b->missing_since_ns = 0;
 	else if (must_ring && !b->missing_since_ns)
 		b->missing_since_ns = now_ns;
-	/* Allow some delay between the change and the ring. */
 	if (!b->missing_since_ns || now_ns - b->missing_since_ns < DOORBELL_LATE_NS)
 		return;
 	b->missing_since_ns = 0;

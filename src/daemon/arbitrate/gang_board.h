@@ -1,9 +1,9 @@
 /*
- * A gang is a tenant that has its turns on several cards at the same time (policy/gang/device_gang.h). The arbitrations of all
- * cards share one board, on which these turns are decided. In each step, a card's thread reports to the board and reads the
- * board's decisions. If a decision for another card changed, the thread wakes that card's thread, after releasing its own lock.
+ * A gang is a tenant that has its turns on several GPUs at the same time (policy/gang/device_gang.h). The arbitrations of all
+ * GPUs share one board, which decides these turns. In each step, a GPU's thread reports to the board and reads its decisions.
+ * If a decision for another GPU changed, the thread wakes that GPU's thread, after releasing its own lock.
  *
- * All calls are thread safe. Lock order: the lock of the wake words (gangs_set_card()), a card's lock, the board's lock.
+ * All calls are thread safe. Lock order: the lock of the wake words (gangs_set_card()), a GPU's lock, the board's lock.
  */
 #pragma once
 
@@ -15,25 +15,18 @@
 struct gangs;
 
 struct gangs *gangs_new(void); /* NULL if out of memory */
-/* Frees `gangs`, which no arbitration may use any more. NULL is allowed; returns NULL. */
+/* No arbitration may use `gangs` any more. NULL is allowed; returns NULL. */
 struct gangs *gangs_free(struct gangs *gangs);
 
-/*
- * Sets the word by which gangs_wake() wakes the card's thread. After a call with NULL, no doorbell_wake() for the card is in
- * progress.
- */
+/* Sets the word by which gangs_wake() wakes a GPU's thread. After a call with NULL, that GPU is not being woken. */
 void gangs_set_card(struct gangs *gangs, unsigned card, _Atomic uint32_t *wake_word);
-/* Wakes the threads of the cards in a bit mask. The caller must not hold an arbitration's lock. */
+/* `cards` is a bit mask. The caller must not hold an arbitration's lock. */
 void gangs_wake(struct gangs *gangs, uint64_t cards);
 
-/*
- * Adds a tenant with several cards. Returns the tenant's number, or a negative number if the board is full: the tenant's turns
- * are then independent on each card.
- */
+/* Returns the tenant's number; negative if the board is full, and the tenant's turns are independent on each GPU. */
 int gangs_add(struct gangs *gangs);
-/* Removes a tenant. Call after the tenant's lessees were removed. A negative number is allowed. */
+/* Call after the tenant's lessees were removed. A negative number is allowed. */
 void gangs_remove(struct gangs *gangs, int gang);
 
-/* Locks the board and returns it. Release it with gangs_unlock(). */
 struct gang_board *gangs_lock(struct gangs *gangs);
 void gangs_unlock(struct gangs *gangs);

@@ -14,7 +14,7 @@ void lease_spans_note(struct lease_spans *s, uint64_t now_ns, const char *tenant
 	struct lease_span *span = span_of(s, s->last);
 	if (key == s->key) {
 		s->is_begun = true;
-		/* The lease permits launches: forget an earlier stop, which was called off. */
+		/* The lease permits launches, so an earlier stop was called off. */
 		if (key && !state.is_closing)
 			span->closing_ns = 0;
 		else if (key && !span->closing_ns)
@@ -63,7 +63,7 @@ size_t lease_spans_since(const struct lease_spans *s, uint64_t since, uint64_t n
 uint64_t lease_spans_lost(uint64_t since, uint64_t now_since,
 			  const struct lease_span list[LEASE_SPANS_MAX], size_t count)
 {
-	/* Only the last span of the list may still go on (have no end). */
+	/* Only the last span of the list may have no end yet. */
 	uint64_t ended = count && !list[count - 1].end_ns ? count - 1 : count;
 	return now_since > since + ended ? now_since - since - ended : 0;
 }

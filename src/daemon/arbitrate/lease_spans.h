@@ -1,7 +1,4 @@
-/*
- * A span is a time in which one tenant had a card's lease or ran alone without one. Records the latest spans in a ring buffer.
- * Not thread safe. No clock, no I/O.
- */
+/* A span is a time in which one tenant had a GPU's lease or ran alone without one. Not thread safe. No clock, no I/O. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,16 +8,16 @@
 #include "abi/shm/region.h"
 #include "policy/lease/arbiter.h"
 
-#define LEASE_SPANS_MAX 256 /* spans kept; they cover over a second if each lasts 5 ms */
+#define LEASE_SPANS_MAX 256 /* 256 spans cover over a second if each lasts 5 ms */
 
 struct lease_span {
 	char tenant[REGION_NAME_MAX];
-	uint64_t begin_ns, end_ns; /* monotonic; end_ns is 0 if the span has not ended */
-	/* time at which launches were stopped, before the lease's end; 0: not stopped, or a span without a lease */
+	uint64_t begin_ns, end_ns; /* end_ns is 0 if the span has not ended */
+	/* When launches were stopped, before the lease's end; 0 if they were not, or the span has no lease. */
 	uint64_t closing_ns;
-	uint64_t number; /* number of the span on this GPU, from 1 */
-	bool is_free;    /* the tenant ran without a lease, alone on the GPU */
-	/* the span began before the recording: begin_ns is the recording's start */
+	uint64_t number; /* on this GPU, from 1 */
+	bool is_free;    /* ran without a lease, alone on the GPU */
+	/* The span began before the recording, so begin_ns is the recording's start. */
 	bool began_earlier;
 	struct arbiter_lease_end end; /* why and how the span ended; valid if end_ns is not 0 */
 };
@@ -28,35 +25,32 @@ struct lease_span {
 struct lease_spans {
 	struct lease_span span[LEASE_SPANS_MAX]; /* span n is at n % LEASE_SPANS_MAX */
 	uint64_t last;                           /* number of the newest span; 0: none */
-	/* key of the newest span if it has not ended, else 0 */
+	/* The key of the newest span, if it has not ended, else 0. */
 	uint64_t key;
 	bool is_begun; /* lease_spans_note() was called, perhaps without a tenant */
 };
 
-/* The present lease's state, and in `end` how the previous lease ended. */
+/* State of the present lease; `end` says how the previous one ended. */
 struct lease_span_state {
 	bool is_free, is_closing;
 	struct arbiter_lease_end end;
 };
 
-/*
- * Records which tenant has the card now; NULL: none. `key`, ignored without a tenant, is not 0 and differs for each tenant and
- * lease. The newest span goes on while `key` is the same.
- */
+/* Records which tenant has the GPU; NULL: none. `key`, not 0, differs for each lease: while it stays, the span goes on. */
 void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *tenant, uint64_t key,
 		      struct lease_span_state state);
 
 /*
- * Copies the spans with numbers above `since`, oldest first, as they were at now_ns: omits spans that began later, and shows
- * spans that ended later as not ended. Returns their count. Pass *ret_since, the number of the last ended span, as `since`
- * next time.
+ * Copies the spans with numbers above `since`, oldest first, as they were at now_ns: without spans that began later, and
+ * without an end that came later. Returns their count. Pass *ret_since, the number of the last ended span, as `since` next
+ * time.
  */
 size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
 /*
- * Returns how many ended spans were overwritten before a reader got them. `since` is what the reader passed to its latest
- * lease_spans_since(). `now_since`, `list` and `count` are the results of that call.
+ * How many ended spans were overwritten before a reader got them. `since` is what the reader passed to its latest
+ * lease_spans_since(); `now_since`, `list` and `count` are that call's results.
  */
 uint64_t lease_spans_lost(uint64_t since, uint64_t now_since,
 			  const struct lease_span list[LEASE_SPANS_MAX], size_t count);

@@ -5,7 +5,7 @@
 
 #include "daemon/util/procfs.h"
 
-/* one hour; larger predictions of in-flight work are cut to it */
+/* One hour. Larger predictions of in-flight work are cut to it. */
 #define INFLIGHT_MAX_NS UINT64_C(3600000000000)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -50,14 +50,14 @@ void observer_free(struct observer *o)
 	o->count = o->capacity = 0;
 }
 
-/* Adds what the process did since the last observation. Never adds more busy time in total than passed since observer_add(). */
+/* Never adds more busy time in total than passed since observer_add(). */
 static void add_progress(struct observer *o, struct observed_process *p,
 			 const struct region_slot *slot, uint64_t now_ns)
 {
 	const struct region_slot_device *d = &slot->device[o->device];
 	uint64_t busy = load(d->busy_ns), launches = load(d->launches);
 
-	/* The process has just copied its counters from the report of an earlier daemon, so their growth is no new work. */
+	/* The process has just copied its counters from the report of an earlier daemon, so this is no new work. */
 	if (!p->migrated && load(slot->migrated)) {
 		p->migrated = true;
 		p->busy_seen = busy;
@@ -85,10 +85,7 @@ static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
 	return false;
 }
 
-/*
- * Returns true if the process waits at another device's gate, and that wait counts on this device too (observer.in_gang). Call
- * after add_progress().
- */
+/* True if the process waits at another device's gate, and that counts here (observer.in_gang). Call after add_progress(). */
 static bool waits_with_others(const struct observer *o, struct observed_process *p,
 			      const struct region_slot *slot)
 {
@@ -112,7 +109,7 @@ static bool all_stopped(const struct observer *o)
 
 /*
  * Reads /proc to see whether the tenant's processes are stopped, at most once per OBSERVE_STALL_NS. Does so only if a tenant
- * with the lease and with work or demand makes no progress, or if the processes were stopped at the last reading.
+ * with the lease and with work or demand makes no progress, or if they were stopped at the last reading.
  */
 static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
 			  uint64_t now_ns, bool has_lease)
@@ -139,10 +136,7 @@ static uint64_t believed_inflight_ns(const struct region_slot_device *d)
 	return inflight < INFLIGHT_MAX_NS ? inflight : INFLIGHT_MAX_NS;
 }
 
-/*
- * Adds one process's state to *sum. `launching` is read before `busy`, so that a launch that ends in between is seen as
- * busy.
- */
+/* Reads `launching` before `busy`, so that a launch that ends in between is seen as busy. */
 static struct turns_observation add_slot_state(const struct region_slot_device *d,
 					       struct arbiter_observation *sum)
 {
@@ -171,7 +165,7 @@ struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bo
 		struct turns_observation own = add_slot_state(d, &seen);
 		seen.inflight_ns += own.inflight_ns;
 		seen.working += own.works;
-		/* The tenant has been idle since the last of its processes became idle. */
+		/* The tenant is idle since the last of its processes became idle. */
 		if (i == 0 || own.idle_ns < seen.idle_ns)
 			seen.idle_ns = own.idle_ns;
 		turns_observe(&o->turns, &o->turn[i], &own, now_ns);
@@ -200,7 +194,7 @@ bool observer_publish_recent(struct observer *o, struct region_report *report)
 		p->recent_ns -= p->recent_ns / OBSERVE_FADE;
 		p->recent_ns += p->busy_credited_ns - p->recent_seen_ns;
 		p->recent_seen_ns = p->busy_credited_ns;
-		/* less than 0.1 % of a busy process's sum: negligible */
+		/* Negligible: less than 0.1 % of a busy process's sum. */
 		if (p->recent_ns < 1000000)
 			p->recent_ns = 0;
 		uint64_t recent_us = p->recent_ns / 1000;

@@ -1,7 +1,7 @@
 /*
  * An observation is the state of one tenant on one device, as the arbiter (policy/lease/arbiter.h) sees it: work, demand and
- * progress. It is read from the slots in shared memory to which the tenant's processes write. They may write anything, so a
- * counter is believed only if it grows, and busy time only up to the time that passed. Not thread safe.
+ * progress. It is read from the slots in shared memory. The tenant's processes may write anything there, so a counter is
+ * believed only if it grows, and busy time only up to the time that passed. Not thread safe.
  */
 #pragma once
 
@@ -21,15 +21,14 @@ struct observed_process {
 	int pid;
 	bool migrated;
 	uint64_t since_ns;                 /* when the slot was taken */
-	uint64_t busy_seen, launches_seen; /* counters as last read */
-	uint64_t busy_credited_ns;         /* the part of busy_ns that is believed */
-	/* busy_credited_ns at the last observer_publish_recent(), and a decaying sum of its growth */
+	uint64_t busy_seen, launches_seen; /* as last read */
+	uint64_t busy_credited_ns;         /* part of busy_ns that is believed */
+	/* busy_credited_ns at the last observer_publish_recent(), and a decaying sum of its growth. */
 	uint64_t recent_seen_ns, recent_ns;
 	uint32_t request_seen; /* number of the latest memory request, as last read */
 	/*
-	 * For a process on several devices. is_held_elsewhere: it waits at another device's gate (until it may launch there).
-	 * launches_when_held: its launches on this device when that wait began. comes_here: it launched on this device between
-	 * its last two such waits.
+	 * For a process on several devices. is_held_elsewhere: it waits at another device's gate. launches_when_held: its
+	 * launches here when that wait began. comes_here: it launched here between its last two such waits.
 	 */
 	bool is_held_elsewhere, comes_here;
 	uint64_t launches_when_held;
@@ -39,35 +38,32 @@ struct observer {
 	const struct region_report *report;
 	unsigned device;
 	struct observed_process *process;
-	struct turns_process *turn; /* turn[i]: the turns (turns.h) of process[i] */
+	struct turns_process *turn; /* turn[i] is of process[i] */
 	size_t count, capacity;
 	struct turns turns;
 	uint64_t busy_ns, launches; /* sums over all processes, ended ones too */
-	/* sum of the tenant's counters, to notice progress */
+	/* Sum of the tenant's counters, to notice progress. */
 	uint64_t progress;
-	uint64_t progress_ns; /* time of the last change of `progress` */
-	uint64_t checked_ns;  /* time of the last reading of /proc */
+	uint64_t progress_ns;
+	uint64_t checked_ns; /* when /proc was last read */
 	bool stopped;
-	/* some process reports memory (fresh_bytes) that no census has confirmed yet */
+	/* A process reports memory (fresh_bytes) that no census has confirmed yet. */
 	bool has_new_memory;
 	bool has_memory_request; /* a memory request (region_want) began or ended */
 	/*
 	 * Set by the caller if the tenant has its turns on several devices at the same time. A process with comes_here and
-	 * is_held_elsewhere then counts as waiting here too: probably one thread uses the devices in turn, and
-	 * will launch here next.
+	 * is_held_elsewhere then counts as waiting here too: probably one thread uses the devices in turn, and will launch here
+	 * next.
 	 */
 	bool in_gang;
 };
 
-/* Start and stop observing the process in a slot. observer_add() returns -ENOMEM if out of memory. */
+/* Call when a process gets a slot, and when it leaves the slot. observer_add() returns 0 or -ENOMEM. */
 int observer_add(struct observer *o, unsigned slot, int pid, uint64_t now_ns);
 void observer_remove(struct observer *o, unsigned slot);
 void observer_free(struct observer *o); /* frees the members, not `o` itself */
 
-/*
- * Reads all slots and returns the sum. If the tenant has the lease or is draining (`has_lease`) but makes no progress, also
- * reads /proc to see whether its processes are stopped.
- */
+/* has_lease: the tenant has the lease or is draining. If it makes no progress, reads /proc to see whether it is stopped. */
 struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bool has_lease);
 
 /*

@@ -8,10 +8,7 @@
 static struct robust_list_head head;
 static pid_t thread; /* the thread whose robust list is registered */
 
-/*
- * Registers the robust list of this thread if needed. A forked child must register its own list. Returns false if the kernel
- * has no robust lists.
- */
+/* Registers this thread's robust list if needed. A forked child must register its own. Returns false if the kernel has none. */
 static bool has_list(void)
 {
 	pid_t self = (pid_t)syscall(SYS_gettid);

@@ -7,9 +7,9 @@
  *                               | futex_offset, the same for all links
  *                             owner, in the control page that the tenant reads
  *
- * Each link is in private memory behind its control page, so that tenants cannot read the daemon's addresses in the link.
- * This list replaces the robust list that glibc has for the thread: only robust mutexes need glibc's list, and this program has
- * none. Call all functions from one thread. If that thread ends, tenants take the daemon for dead.
+ * Each link is in private memory behind its control page, so that tenants cannot read the daemon's addresses in the link. This
+ * list replaces glibc's robust list for the thread: only robust mutexes need that, and this program has none. Call all
+ * functions from one thread. If that thread ends, tenants take the daemon for dead.
  */
 #pragma once
 
@@ -20,14 +20,9 @@
 #define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
 _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind the page");
 
-/*
- * Maps OWNER_MAP_BYTES: first file `fd`, writable, then zeroed private memory. Returns NULL and sets errno on failure.
- */
+/* Maps OWNER_MAP_BYTES: first file `fd`, writable, then zeroed private memory. Returns NULL and sets errno on failure. */
 void *owner_map(int fd);
-/*
- * Marks the page as owned until this thread ends or calls owner_release(). The word stays 0 (no owner) if the kernel has no
- * robust lists.
- */
+/* Holds until this thread ends or calls owner_release(). The word stays 0 (no owner) if the kernel has no robust lists. */
 void owner_hold(struct region_control *control);
 /* Tells tenants that the owner has ended. Call before unmapping the page. */
 void owner_release(struct region_control *control);

@@ -79,7 +79,7 @@ int region_host_create(struct region_host *host, const char *tenant_name, uint64
 	cleanup_fd int control_fd = -1;
 	cleanup_fd int report_fd = -1;
 
-	/* Map before F_SEAL_FUTURE_WRITE, which forbids later writable maps. */
+	/* F_SEAL_FUTURE_WRITE forbids later writable maps, so map first. */
 	int r = make_file("allot-control", sizeof(struct region_control), true,
 			  F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 			  &control_map, &control_rw, err);
@@ -179,7 +179,7 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 	if (lease_state_of(old) == state)
 		return;
 	change_word(word, old, state);
-	/* The lease is no longer LEASE_PACED, so threads that wait for a grant of tokens no longer need one: wake them. */
+	/* Threads that wait for a grant of tokens no longer need one. */
 	if (lease_state_of(old) == LEASE_PACED)
 		wake_paced(&control->device[device]);
 }
@@ -248,10 +248,10 @@ void region_host_assign_slot(struct region_host *host, unsigned slot, int pid)
 {
 	struct region_slot *s = &host->report->slot[slot];
 	_Atomic uint32_t *limit = &host->control->slot_limit;
-	/* Raise the limit before filling the slot: processes sum only the slots below the limit, and must not miss this one. */
+	/* Processes sum only the slots below the limit. Raise it before filling the slot, so that they do not miss it. */
 	if (atomic_load_explicit(limit, memory_order_relaxed) <= slot)
 		atomic_store_explicit(limit, slot + 1, memory_order_seq_cst);
-	/* Reset what the tenant wrote here: it can write to empty slots too. */
+	/* The tenant can write to empty slots too. */
 	region_host_clear_slot(host, slot);
 	atomic_fetch_add_explicit(&s->generation, 1, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, pid, memory_order_relaxed);

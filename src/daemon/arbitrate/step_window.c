@@ -35,10 +35,7 @@ void step_window_read(struct step_window *w, const struct step_counts *counts, u
 		w->newer.bucket[i] = read(&counts->bucket[i]);
 }
 
-/*
- * Returns the length of step number `rank`, if the steps since `since` are sorted by length. Assumes that steps are spread
- * evenly within a bucket.
- */
+/* The length of step number `rank` if sorted by length. Steps are taken as spread evenly within a bucket. */
 static uint64_t length_ns(const struct step_moment *since, const struct step_counts *counts,
 			  double rank)
 {

@@ -1,7 +1,7 @@
 /*
  * Step figures are a tenant's steps (iterations of its program) per second on a device, and the median and 99th percentile of
- * the steps' lengths. They are computed from the present counts in the report (abi/shm/step_counts.h) less a copy of the
- * counts at an earlier time, `older`:
+ * their lengths. They are the present counts in the report (abi/shm/step_counts.h) less a copy of the counts at an earlier
+ * time, `older`:
  *
  *      ---- older ---------- newer ------ now
  *           |<---- the figures' span ---->|
@@ -29,17 +29,16 @@ struct step_window {
 };
 
 struct step_figures {
-	/* number of steps since the tenant began, and the sum of their lengths */
+	/* Number and total length of the steps since the tenant began. */
 	uint64_t count, sum_ns;
 	bool is_known; /* a step ended in the span, so the following are valid */
 	double per_second;
 	uint64_t p50_ns, p99_ns; /* error at most 1/8 */
 };
 
-/* Starts the window of a tenant that has counted no steps yet. */
 void step_window_init(struct step_window *w, uint64_t now_ns);
 /* Copies the counts if the last copy is old enough. Call about once a second. */
 void step_window_read(struct step_window *w, const struct step_counts *counts, uint64_t now_ns);
-/* Like step_window_read(), and returns the figures of the span that ends at now_ns. */
+/* Like step_window_read(). Returns the figures of the span that ends at now_ns. */
 struct step_figures step_window_figures(struct step_window *w, const struct step_counts *counts,
 					uint64_t now_ns);

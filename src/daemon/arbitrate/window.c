@@ -21,10 +21,7 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 		w->count++;
 }
 
-/*
- * Computes the growth since the oldest sample that is at most a span and half a step old. After a gap without such samples,
- * computes the growth since the newest sample.
- */
+/* The growth since the oldest sample that is younger than a span and half a step, else since the newest one. */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 {
 	uint64_t reach_ns = w->step_ns * WINDOW_STEPS + w->step_ns / 2;

@@ -1,6 +1,6 @@
 /*
- * Computes a sliding average of a growing counter of nanoseconds: its growth during the last `span`, in percent of that span.
- * Keeps one sample per step in a ring buffer. No I/O, no clock of its own. Not thread safe.
+ * The growth of a counter of nanoseconds during the last `span`, in percent of that span. A ring buffer has one sample per
+ * step. No I/O, no clock of its own. Not thread safe.
  *
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
  *              oldest               newest      pct = 100 * (value(now) - value(now - span)) / span
@@ -19,21 +19,14 @@ struct window {
 	} sample[WINDOW_STEPS + 1];
 };
 
-/* Starts an empty window over span_ns. value_ns is the counter's present value. */
 void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t value_ns);
 
-/* Adds a sample, or drops it if it comes less than 0.9 steps after the last one. */
+/* Drops a sample that comes less than 0.9 steps after the last one. */
 void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
 
-/*
- * Returns the growth in percent of the last span, or of the time since window_init() if shorter (0 at first). At least 0;
- * above 100 if the counter grows faster than time.
- */
+/* In percent of the span, or of the time since window_init() if shorter. Above 100 if the counter outruns time. */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
 
-/*
- * Returns the largest growth, in percent, over any WINDOW_PEAK_STEPS steps of the samples, or over the whole time since
- * window_init() if that is shorter. `value_ns` at now_ns counts as the newest sample.
- */
+/* The largest growth, in percent, over WINDOW_PEAK_STEPS steps, or since window_init(). value_ns is the newest sample. */
 #define WINDOW_PEAK_STEPS 3
 double window_peak_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
