@@ -16,15 +16,12 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define MIB (UINT64_C(1) << 20)
-/*
- * After a restart of the daemon, a process that waited repeats its request to the new daemon within this time
- * (library/memory/reserve_wait.c).
- */
+/* After a restart of the daemon, a process that waited repeats its request within this time (library/memory/reserve_wait.c). */
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /*
  * A grant (the memory that a waiting tenant may hold) grows in steps of this size, so that one request serves many allocations.
- * If a step would take more than half of the card's free memory, the grant grows only by the requested bytes.
+ * If a step is more than half of the GPU's free memory, the grant grows only by the requested bytes.
  */
 #define GROWTH_STEP_BYTES (256 * MIB)
 
@@ -38,10 +35,7 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/*
- * Sums the bytes that the tenant's processes request on the device, up to the card's memory. Returns false if they request
- * none.
- */
+/* The bytes that the tenant's processes request on the device, at most the GPU's memory. Returns false if they request none. */
 static bool read_requests(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
@@ -108,7 +102,7 @@ void memory_wait_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-/* Ends the tenant's wait: its whole quota is promised now, so it needs no grants. terms.on_full is still "wait" here. */
+/* The tenant's whole quota is promised now, so it needs no grants. terms.on_full is still "wait" here. */
 static void stop(struct tenant *tenant)
 {
 	count_end(tenant, &tenant->memory_wait, WAIT_GRANTED, clock_now_ns());
@@ -129,7 +123,7 @@ void memory_wait_restore(struct tenant *tenant, const struct memory_wait_past *p
 		if (past->granted_bytes[i])
 			a->state = MEMORY_WAIT_HOLDING;
 	}
-	/* Restore the place in the queue. Ignore a since_ns in the future: it is from an earlier boot. */
+	/* Restore the place in the queue. A since_ns in the future is from an earlier boot. */
 	if (a->state == MEMORY_WAIT_NONE && past->arrival && past->since_ns <= now_ns) {
 		a->past = *past;
 		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
@@ -146,7 +140,7 @@ static uint64_t reserve_bytes(const struct tenant *t, unsigned device)
 								     : p->quota_bytes;
 }
 
-/* Returns how many bytes must be free on a device before the tenant gets its first grant: the size of that grant. */
+/* How many bytes must be free on a device before the tenant gets its first grant, which has that size. */
 static uint64_t initial_bytes(struct tenant *t, unsigned device)
 {
 	uint64_t quota = t->terms.device[device].promise.quota_bytes, wanted;
@@ -157,8 +151,6 @@ static uint64_t initial_bytes(struct tenant *t, unsigned device)
 		need = wanted < quota ? wanted : quota;
 	return need;
 }
-
-/* ---- changes of a tenant's state ---- */
 
 void memory_wait_end(struct tenant *tenant)
 {
@@ -179,10 +171,7 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 	tenant_save_soon(t);
 }
 
-/*
- * Returns true if the tenant waited under the previous daemon and has not repeated its request yet. It then keeps its place in
- * the queue.
- */
+/* A tenant that waited under the previous daemon keeps its place until it has repeated its request. */
 static bool is_to_return(struct tenant *t, uint64_t now_ns)
 {
 	return t->memory_wait.past.arrival && now_ns < t->memory_wait.past_until_ns &&
@@ -205,10 +194,7 @@ static uint64_t held_bytes(struct tenant *t)
 	return sum;
 }
 
-/*
- * Gives a grant to a tenant that holds memory without one. Its on_full has just become "wait", or the previous daemon ended
- * before saving the grant, or the state file was lost.
- */
+/* For a tenant with memory but no grant: on_full just became "wait", or the previous daemon's grant was not saved. */
 static void grant_held(struct tenant *t)
 {
 	struct memory_wait *a = &t->memory_wait;
@@ -281,8 +267,6 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 	}
 }
 
-/* ---- one decision for all waiting tenants ---- */
-
 struct grant_card memory_wait_card(struct node *node, const struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
@@ -326,7 +310,7 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 	*r = (struct grant_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
 	/*
 	 * Retired tenants get no more memory. A tenant paused before its first grant would not use the memory. A paused tenant
-	 * that already has a grant may grow, since its processes may allocate.
+	 * that has a grant may grow, since its processes may allocate.
 	 */
 	if (t->memory_wait.state == MEMORY_WAIT_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))
@@ -354,8 +338,8 @@ static void apply_growth(struct tenant *t, const struct grant_request *r)
 }
 
 /*
- * Returns true if more memory of a card is granted, promised or held than the card has: a tenant without a promise may have
- * allocated since the decision. Lowers the quotas of such tenants first, so that they cannot allocate more.
+ * A tenant without a promise may have allocated since the decision. Then more of a GPU's memory is granted, promised or held
+ * than it has. Lowers the quotas of such tenants first, so that they cannot allocate more.
  */
 static bool is_overfull(struct node *node, const struct tenant *t)
 {
@@ -506,8 +490,8 @@ void memory_wait_due(void *data, uint32_t events)
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
 	/*
-	 * Decide nothing while it is unknown how much memory is free: processes of the previous daemon may still register with
-	 * this one (tenant.adopting), or no census has measured yet the memory of processes that belong to no tenant.
+	 * Decide nothing while it is unknown how much memory is free. Processes of the previous daemon may still register with
+	 * this one (tenant.adopting), or no census has yet measured the memory of processes that belong to no tenant.
 	 */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;

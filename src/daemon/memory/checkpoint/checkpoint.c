@@ -19,9 +19,9 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-/* Assumed slowest speed of a move: a tenth of a measured checkpoint's speed. */
+/* The slowest speed of a move: a tenth of a measured checkpoint's. */
 #define BYTES_PER_S (UINT64_C(256) << 20)
-/* Before a helper process brings processes back, it waits at most this long for other tenants to make room on the cards. */
+/* A helper process waits at most this long for other tenants to make room on the GPUs, before it brings processes back. */
 #define ROOM_NS (5 * NSEC_PER_SEC)
 /* If more helper processes than this are lost in a row, the moved processes' place becomes PLACE_STUCK. */
 #define RETRIES_MOST 3
@@ -34,15 +34,13 @@ struct checkpoint {
 	enum checkpoint_place place;
 	struct helper_order order;
 	uint64_t begun_ns, moved_ns, failed;
-	unsigned lost; /* helpers lost since the last answer of a helper */
+	unsigned lost; /* helpers lost since a helper last answered */
 	char error_text[HELPER_TEXT_MAX];
 	int fd, pidfd; /* socket and pidfd of the helper; -1: none */
 	struct loop_source *source, *timer;
 };
 
-/* ---- the helper's process ---- */
-
-/* Finds libcuda, preferably beside the NVML that the settings name. */
+/* Prefers the libcuda beside the NVML that the settings name. */
 static void find_cuda(const struct node *node, char path[CONFIG_PATH_MAX + 16])
 {
 	const char *slash = strrchr(node->config.nvml, '/');
@@ -58,8 +56,8 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
 }
 
 /*
- * Runs in a forked child, and starts the helper as a grandchild. So the daemon need not wait for the helper's end: the helper
- * may outlive its order and the daemon. Child and grandchild make only async-signal-safe calls, because the daemon has threads.
+ * Runs in a forked child, and starts the helper as a grandchild, which may outlive its order and the daemon. So the daemon need
+ * not wait for its end. Both make only async-signal-safe calls, because the daemon has threads.
  */
 static _Noreturn void spawn_detached(int fd, char *const *argv)
 {
@@ -79,7 +77,7 @@ static _Noreturn void spawn_detached(int fd, char *const *argv)
 	_exit(127);
 }
 
-/* Starts a helper. The caller owns both descriptors; *ret_pidfd is -1 if the kernel has no pidfd. */
+/* The caller owns both descriptors; *ret_pidfd is -1 if the kernel has no pidfd. */
 static int spawn(const struct node *node, const char *key, bool recovers, int *ret_fd,
 		 int *ret_pidfd, struct error *err)
 {
@@ -121,8 +119,6 @@ static void disconnect(struct checkpoint *c)
 	close_fd(&c->fd);
 	close_fd(&c->pidfd);
 }
-
-/* ---- orders ---- */
 
 static void reply_ready(void *data, uint32_t events);
 
@@ -196,8 +192,8 @@ static void finish_order(struct checkpoint *c, enum checkpoint_place place)
 }
 
 /*
- * The helper ended without an answer or was killed. Starts another helper, which keeps the processes off the card if they were
- * off (PLACE_OUT), and otherwise brings them back. Starts none if the place is PLACE_STUCK, or after RETRIES_MOST lost helpers.
+ * The helper ended without an answer or was killed. Another helper keeps the processes off the GPU if they were off
+ * (PLACE_OUT), and otherwise brings them back. None is started if the place is PLACE_STUCK, or after RETRIES_MOST lost helpers.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {
@@ -261,8 +257,6 @@ static void timed_out(void *data, uint32_t events)
 	helper_lost(c, "the driver did not answer in time");
 }
 
-/* ---- getters ---- */
-
 enum checkpoint_place checkpoint_place(const struct checkpoint *c)
 {
 	return c ? c->place : PLACE_IN;
@@ -300,8 +294,6 @@ uint64_t checkpoint_failed(const struct checkpoint *c)
 {
 	return c->failed;
 }
-
-/* ---- start and stop ---- */
 
 int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
 		   struct checkpoint **ret, struct error *err)

@@ -1,5 +1,5 @@
 /*
- * A helper is a process that moves other processes off their cards with the driver's checkpoint calls (checkpoint_helper.h):
+ * A helper is a process that moves other processes off their GPUs with the driver's checkpoint calls (checkpoint_helper.h):
  * those of one tenant, or of one container without allot's library. This is the daemon's side. An order changes the place of
  * the processes:
  *
@@ -9,7 +9,7 @@
  *                      +------> STUCK <---------------+     or ends here; a new order tries again
  *
  * A helper that does not answer in time (setting checkpoint_timeout, plus a second per 256 MiB) is killed, and another helper
- * brings the processes back to their cards. Main thread only.
+ * brings the processes back to their GPUs. Main thread only.
  */
 #pragma once
 
@@ -25,36 +25,34 @@ enum checkpoint_place { PLACE_IN, PLACE_LEAVING, PLACE_OUT, PLACE_RETURNING, PLA
 struct node;
 struct checkpoint;
 
-/* A callback: the processes' place has changed. Never called in checkpoint_order(). The callee may free the checkpoint. */
+/* The processes' place has changed. Never called in checkpoint_order(). The callee may free the checkpoint. */
 typedef void (*checkpoint_changed)(void *data, struct checkpoint *checkpoint);
 
-/* Makes the state of a helper, but does not start the helper. `key` names the helper's file: a tenant's or container's id. */
+/* Does not start the helper. `key`, a tenant's or container's id, names the helper's file. */
 int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
 		   struct checkpoint **ret, struct error *err);
-/* Disconnects from the helper, which brings its processes back and ends. NULL is allowed; returns NULL. */
+/* The helper, once disconnected, brings its processes back and ends. NULL is allowed; returns NULL. */
 struct checkpoint *checkpoint_free(struct checkpoint *checkpoint);
 
 /*
- * Orders the processes off their cards or back. Starts a helper if none runs. The caller fills in goal, processes and bytes;
- * this function sets lock_ms and room_ms. Returns -EBUSY while another order runs, or another -errno if no helper can be
- * started.
+ * Orders the processes off their GPUs or back. Starts a helper if none runs. The caller fills in goal, processes and bytes;
+ * lock_ms and room_ms are set here. Returns -EBUSY while another order runs, or another -errno if no helper can be started.
  */
 int checkpoint_order(struct checkpoint *checkpoint, struct helper_order *order, struct error *err);
 
-/* Returns the processes' place; PLACE_IN if `checkpoint` is NULL. */
+/* PLACE_IN if `checkpoint` is NULL. */
 enum checkpoint_place checkpoint_place(const struct checkpoint *checkpoint);
-/* Returns "in", "leaving", "out", "returning" or "stuck". */
+/* "in", "leaving", "out", "returning" or "stuck". */
 const char *checkpoint_place_name(enum checkpoint_place place);
-/* Returns why the last order failed, or "". */
+/* Why the last order failed, or "". */
 const char *checkpoint_error(const struct checkpoint *checkpoint);
-/* Return how many bytes the last order had to move, summed over all cards, and how long the move took. */
+/* How many bytes the last order had to move, over all GPUs, and how long the move took. */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 uint64_t checkpoint_moved_ns(const struct checkpoint *checkpoint);
-/* Returns the number of failed orders so far. */
 uint64_t checkpoint_failed(const struct checkpoint *checkpoint);
 
 /*
- * Call when the daemon has started. Brings back the processes that helpers of the previous daemon left off the card, except
- * for keys that `keeps` accepts: the caller will give orders for those.
+ * Call when the daemon has started. Brings back the processes that helpers of the previous daemon left off the GPU, except for
+ * keys that `keeps` accepts: the caller will give orders for those.
  */
 void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, const char *key));

@@ -21,20 +21,18 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define ROOM_POLL_NS (50 * NSEC_PER_MSEC)
-/* Interval between tries to bring memory back after the daemon has ended: it is long, since nobody makes room then. */
+/* Interval between tries to bring memory back after the daemon has ended. Long, since nothing makes room then. */
 #define ORPHAN_POLL_NS (200 * NSEC_PER_MSEC)
 
 struct helper {
 	const char *cuda, *nvml, *path;
-	int file; /* descriptor of the helper's file (helper_file.h); -1: not opened yet */
+	int file; /* the helper's file (helper_file.h); -1: not opened yet */
 	struct checkpoint_driver *driver;
 	const struct gpu_backend *backend;
 	struct gpu *gpu;
 	struct helper_order order;
 	enum checkpoint_state state[HELPER_MAX_PROCESSES];
 };
-
-/* ---- the driver ---- */
 
 static int open_driver(struct helper *k, struct error *err)
 {
@@ -62,7 +60,7 @@ static const struct helper_process *find_by_state(const struct helper *k,
 	return NULL;
 }
 
-/* Runs steps until the goal is reached or one fails. A process that dies is no failure. */
+/* Stops at the goal or when a step fails. A process that dies is no failure. */
 static int run_steps(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
 	size_t count = k->order.process_count;
@@ -92,8 +90,6 @@ static int run_steps(struct helper *k, enum checkpoint_goal goal, struct error *
 			 "processes did not change");
 }
 
-/* ---- room on the cards ---- */
-
 static int open_nvml(struct helper *k, struct error *err)
 {
 	if (k->gpu)
@@ -102,10 +98,7 @@ static int open_nvml(struct helper *k, struct error *err)
 	return k->backend->open(k->nvml, &k->gpu, err);
 }
 
-/*
- * Checks that the cards have room. Call just before a restore: without room, a real driver leaves the process stuck for
- * good.
- */
+/* Call just before a restore: without room on the GPUs, a real driver leaves the process stuck for good. */
 static int check_room(struct helper *k, struct error *err)
 {
 	int r = open_nvml(k, err);
@@ -132,7 +125,7 @@ static int check_room(struct helper *k, struct error *err)
 	return r;
 }
 
-/* Sleeps for `ns`. Returns true at once if another helper sends SIGTERM, to take over. */
+/* Returns true at once if another helper sends SIGTERM, to take over. */
 static bool sleep_or_sigterm(uint64_t ns)
 {
 	struct timespec ts = clock_to_timespec(ns);
@@ -141,8 +134,6 @@ static bool sleep_or_sigterm(uint64_t ns)
 	sigaddset(&set, SIGTERM);
 	return sigtimedwait(&set, NULL, &ts) == SIGTERM;
 }
-
-/* ---- orders ---- */
 
 static int lock_file(struct helper *k, struct error *err)
 {
@@ -168,10 +159,7 @@ static enum helper_result checkpoint_all(struct helper *k, struct error *err)
 		error_set(err, ESRCH,
 			  "there is no GPU memory to move: none of the container's or tenant's "
 			  "processes uses CUDA");
-	/*
-	 * Undo the order. There is room on the card, because the daemon does not give the memory away before the processes
-	 * have left.
-	 */
+	/* Undo the order. The GPU has room, because the daemon does not give the memory away before the processes have left. */
 	if (run_steps(k, CHECKPOINT_IN, &back) >= 0)
 		return HELPER_NOT;
 	error_add(&back, 0, "%.150s; moving back failed too", err->text);
@@ -197,7 +185,7 @@ static enum helper_result restore_all(struct helper *k, struct error *err)
 	}
 	if (run_steps(k, CHECKPOINT_IN, err) >= 0)
 		return HELPER_DONE;
-	/* Undo the order if no process runs yet: checkpoint the restored processes again. */
+	/* Undo the order if no process runs yet. */
 	if (!find_by_state(k, CHECKPOINT_RUNNING) && run_steps(k, CHECKPOINT_OUT, &out) >= 0)
 		return HELPER_NOT;
 	return HELPER_STUCK;
@@ -223,10 +211,7 @@ static int first_away(const struct helper *k)
 	return p ? p->pid : 0;
 }
 
-/*
- * Runs after the daemon has ended: brings all processes back when there is room. Ends early if another helper takes over.
- * Gives up on processes that the driver cannot restore.
- */
+/* After the daemon has ended: brings all processes back once there is room. Ends early if another helper takes over. */
 static void restore_orphans(struct helper *k)
 {
 	struct error err = { 0 };
@@ -254,12 +239,7 @@ static void restore_orphans(struct helper *k)
 	unlink(k->path);
 }
 
-/* ---- life cycle ---- */
-
-/*
- * Ignores signals that end a daemon. Blocks SIGTERM, which the helper reads only where it can end safely. Call before any
- * library starts threads.
- */
+/* Ignores signals that end a daemon. SIGTERM is read only where the helper can end. Call before any library starts threads. */
 static void set_signals(void)
 {
 	static const int ignored[] = { SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };
@@ -297,7 +277,7 @@ static bool is_sound(const struct helper_order *order, ssize_t size)
 
 int checkpoint_helper_main(int argc, char **argv)
 {
-	static struct helper k; /* static because it is large */
+	static struct helper k; /* static, because it is large */
 	if (argc < 5) {
 		fputs("allotd: " HELPER_OPTION " is for the daemon itself\n", stderr);
 		return 1;
@@ -305,7 +285,7 @@ int checkpoint_helper_main(int argc, char **argv)
 	log_init("allot-checkpoint");
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
-	/* If inherited from the daemon, this variable would hide cards from the driver. */
+	/* Inherited from the daemon, this variable would hide GPUs from the driver. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
 	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))

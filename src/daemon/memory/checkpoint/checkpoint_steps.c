@@ -1,9 +1,6 @@
 #include "daemon/memory/checkpoint/checkpoint_steps.h"
 
-/*
- * Each goal has two rows, in order. The first row with a process in its `state` decides: its `step` is that process's next
- * step.
- */
+/* Each goal's steps, in order. The first row with a process in its `state` decides: `step` is that process's next step. */
 static const struct {
 	enum checkpoint_state state;
 	enum checkpoint_step step;

@@ -16,7 +16,7 @@
 
 #define POLL_NS 20000000
 
-/* Reads the pid of the helper that holds the lock; 0 if it is not written yet. */
+/* The pid of the helper that holds the lock; 0 if it is not written yet. */
 static pid_t read_holder(int fd)
 {
 	char text[64];
@@ -26,10 +26,7 @@ static pid_t read_holder(int fd)
 	return sscanf(text, "keeper %d", &pid) == 1 && pid > 1 ? pid : 0;
 }
 
-/*
- * Returns true if the open file is still the one at `path`. A helper removes its file at its end; a lock on a removed file
- * protects nothing.
- */
+/* The open file must still be at `path`: a helper removes its file at its end, and a lock on a removed file is useless. */
 static bool is_at(int fd, const char *path)
 {
 	struct stat own, there;

@@ -1,6 +1,4 @@
-/*
- * How the daemon starts a helper (checkpoint_helper.h), and their messages: one order at a time, with one answer each.
- */
+/* How the daemon starts a helper (checkpoint_helper.h), and their messages: one order at a time, with one answer each. */
 #pragma once
 
 #include <stdint.h>
@@ -20,9 +18,9 @@ struct helper_process {
 struct helper_order {
 	uint32_t goal;
 	uint32_t lock_ms; /* how long locking a process may wait for the end of its GPU work */
-	uint32_t room_ms; /* for goal IN: how long to wait for room on the cards */
+	uint32_t room_ms; /* for goal IN: how long to wait for room on the GPUs */
 	uint32_t process_count;
-	/* memory that the processes need on each card, indexed by NVML's number of the card */
+	/* Memory that the processes need on each GPU, by NVML's index. */
 	uint64_t bytes[HELPER_MAX_CARDS];
 	struct helper_process process[HELPER_MAX_PROCESSES];
 };
@@ -30,7 +28,7 @@ struct helper_order {
 enum helper_result {
 	HELPER_DONE,
 	HELPER_NOT,   /* not possible; all processes are where they were before */
-	HELPER_STUCK, /* some processes are off the card and some are not */
+	HELPER_STUCK, /* some processes are off the GPU and some are not */
 };
 
 struct helper_answer {

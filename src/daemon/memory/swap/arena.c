@@ -19,7 +19,7 @@
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)
-/* An arena that is charged to a tenant's cgroup leaves this much of the cgroup's limit to the tenant's processes. */
+/* If the arena is charged to a tenant's cgroup, this much of the cgroup's limit is left to the tenant's processes. */
 #define SPARED_BYTES (UINT64_C(64) << 20)
 /* By default, all arenas together get half of the machine's memory. */
 #define BUDGET_PART 2
@@ -31,13 +31,13 @@ struct arena {
 	bool is_tenants, has_thread;
 	pthread_t thread;
 	_Atomic bool stop, is_short, has_ended;
-	/* the tenant's cgroup; set only if the arena is charged to the tenant */
+	/* The tenant's cgroup, if it is charged for the arena. */
 	struct memory_cgroup cgroup;
 	char tenant[REGION_NAME_MAX + 16]; /* the tenant's name, for the log; "": unknown */
 	_Atomic pid_t child;               /* the child that allocates the file's pages; 0: none */
 };
 
-/* Returns a value of /proc/meminfo in bytes; 0 if it is missing. */
+/* The value in bytes; 0 if /proc/meminfo lacks it. */
 static uint64_t read_meminfo(const char *key)
 {
 	cleanup_file FILE *file = fopen("/proc/meminfo", "re");
@@ -66,10 +66,7 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 			 amount(bytes).text, amount(available).text);
 }
 
-/*
- * Allocates the rest of the file's pages. fallocate() returns an error if memory is short; writing to the pages would get the
- * process killed. Also runs in a forked child, so makes only system calls. Returns 0 or an errno.
- */
+/* If memory is short, fallocate() fails, but a write would kill the process. Only system calls: a forked child runs this. */
 static int populate(struct arena *a, const struct memory_cgroup *cgroup)
 {
 	for (uint64_t at = atomic_load(&a->control->arena_ready_bytes);
@@ -108,10 +105,7 @@ static void *populate_here(void *data)
 	return NULL;
 }
 
-/*
- * The child has the highest OOM score: if the cgroup runs out of memory, the kernel kills the child instead of a process of
- * the tenant.
- */
+/* The child has the highest OOM score, so the kernel kills it instead of a process of the tenant. */
 static _Noreturn void populate_as_child(struct arena *a)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -123,10 +117,7 @@ static _Noreturn void populate_as_child(struct arena *a)
 	_exit(e ? e : populate(a, &a->cgroup));
 }
 
-/*
- * Used if the tenant is charged for the file. The kernel charges memory to the cgroup of the process that allocates it, so a
- * child process in the tenant's cgroup allocates the pages.
- */
+/* The kernel charges the cgroup of the process that allocates memory. So a child in the tenant's cgroup allocates the arena. */
 static void *populate_in_cgroup(void *data)
 {
 	struct arena *a = data;
@@ -209,7 +200,7 @@ static void *close_in_thread(void *data)
 	return NULL;
 }
 
-/* Closes `fd` in a thread: closing the last descriptor frees the pages, which takes seconds for many GiB. */
+/* Closing the last descriptor frees the pages, which takes seconds for many GiB. So a thread does it. */
 static void close_async(int fd)
 {
 	pthread_t thread;

@@ -1,12 +1,12 @@
 /*
- * A swap arena is a memory file of one tenant, into which the tenant's library copies the memory that it takes off the card.
- * This is the daemon's side. A thread allocates the file's pages in advance (backs the file), so that no eviction lacks
- * memory; arena_ready_bytes in the region's control half says how much is backed. Each tenant gets a new, zeroed file, so it
- * sees no other tenant's data.
+ * A swap arena is a memory file of one tenant, into which the tenant's library copies the memory that it takes off the GPU.
+ * This is the daemon's side. A thread allocates the file's pages in advance (backs the file), so that no eviction lacks memory.
+ * arena_ready_bytes in the region's control half says how much is backed. Each tenant gets a new, zeroed file, so it sees no
+ * other tenant's data.
  *
  * The pages are charged to the daemon's memory cgroup or, with setting swap_arena_charge, to the tenant's. In the second case,
- * a child process enters the tenant's cgroup and backs the file. The child stops before the cgroup's limit, because the kernel
- * kills processes of a cgroup that reaches its limit.
+ * a child process enters the tenant's cgroup and backs the file. It stops before the cgroup's limit, because the kernel kills
+ * processes of a cgroup that reaches its limit.
  */
 #pragma once
 
@@ -15,13 +15,10 @@
 
 struct arena;
 
-/* Returns how much host memory all arenas together may have if swap_arena is not set: half of the machine's memory. */
+/* How much host memory all arenas together may have if swap_arena is not set: half of the machine's memory. */
 uint64_t arena_default_budget(void);
 
-/*
- * Checks that `bytes` of host memory are available besides pending_bytes, which other arenas still need. Returns -ENOSPC if
- * not: host memory is never overcommitted.
- */
+/* Host memory is never overcommitted: -ENOSPC if `bytes` are not available besides other arenas' pending_bytes. */
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 
 /*
@@ -32,16 +29,16 @@ int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, s
 	      struct error *err);
 
 /*
- * Begins to allocate the pages. Call when the tenant's process `pid` registers, since a tenant without processes needs no
- * host memory. Goes on where an earlier attempt failed; `tenant` names the tenant in the log of a failure. If the tenant is
- * charged for the pages, the cgroup of `pid` is charged. Main thread.
+ * Begins to allocate the pages, or goes on where an earlier attempt failed. Call when the tenant's process `pid` registers,
+ * since a tenant without processes needs no host memory. If the tenant is charged for the pages, the cgroup of `pid` is.
+ * `tenant` is for the log. Main thread.
  */
 void arena_back(struct arena *arena, int pid, const char *tenant);
 
-/* Stops allocating pages and closes the file, which lasts until its last mapping ends. NULL is allowed; returns NULL. */
+/* The file lasts until its last mapping ends. NULL is allowed; returns NULL. */
 struct arena *arena_free(struct arena *arena);
 
-/* Returns the file's descriptor, to send to the tenant's processes. The arena keeps it. */
+/* The file's descriptor, to send to the tenant's processes. The arena keeps it. */
 int arena_fd(const struct arena *arena);
-/* Returns the size of the pages still to be allocated; 0 also after a failure. */
+/* The bytes of pages still to be allocated; 0 also after a failure. */
 uint64_t arena_pending_bytes(struct arena *arena);

@@ -23,10 +23,7 @@ uint64_t swap_budget_bytes(const struct node *node)
 					     : arena_default_budget();
 }
 
-/*
- * Returns the size of all arenas, and in *ret_pending the size of their pages that are still to be allocated. Includes adopted
- * tenants, whose processes still have the previous daemon's arenas.
- */
+/* The bytes of all arenas, also of the previous daemon's; *ret_pending: of their pages that are not allocated yet. */
 static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 {
 	const struct tenant *t;
@@ -182,7 +179,7 @@ static void add_process(struct swap_figures *f, const struct region_slot *slot, 
 		f->out++;
 		f->is_short++;
 		break;
-	default: return; /* the process has nothing to move and reads no orders */
+	default: return; /* nothing to move, and reads no orders */
 	}
 	f->behind += load(slot->swap_word) != word;
 	f->failed += load(slot->swap_failed);

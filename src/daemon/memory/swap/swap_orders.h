@@ -1,71 +1,65 @@
 /*
- * A tenant with on_full "swap" can have its memory moved off the card. This module orders the tenant's processes to move it,
- * and reads their reports. The library in the processes moves the memory (library/swap/swap.h). Main thread only.
+ * A tenant with on_full "swap" can have its memory moved off the GPU. This module orders the tenant's processes to move it, and
+ * reads their reports. The library in the processes moves the memory (library/swap/swap.h). Main thread only.
  */
 #pragma once
 
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/state/tenant.h"
 
-/* How a tenant's memory leaves its card; decided only by swap_way_of(). */
+/* How a tenant's memory leaves its GPU. */
 enum swap_way { SWAP_BY_LIBRARY, SWAP_BY_CHECKPOINT };
 static inline enum swap_way swap_way_of(const struct tenant_terms *terms)
 {
 	return terms->on_full == ON_FULL_SWAP ? SWAP_BY_LIBRARY : SWAP_BY_CHECKPOINT;
 }
 
-/* The values that the tenant's processes report for one device. Each value is at most the card's memory. */
+/* What the tenant's processes report for one device. Each value is at most the GPU's memory. */
 struct swap_device_figures {
-	uint64_t movable_bytes; /* movable memory, on the card or off it */
-	uint64_t out_bytes;     /* the part of movable_bytes that is off the card */
-	uint64_t kept_bytes;    /* stays on the card because other processes share it */
-	uint64_t context_bytes; /* contexts, which stay on the card */
+	uint64_t movable_bytes; /* movable memory, on the GPU or off it */
+	uint64_t out_bytes;     /* part of movable_bytes that is off the GPU */
+	uint64_t kept_bytes;    /* stays on the GPU because other processes share it */
+	uint64_t context_bytes; /* contexts, which stay on the GPU */
 	uint64_t wanted_bytes;  /* further bytes that allocations wait for */
 };
 
 struct swap_figures {
-	/* numbers of processes by place; is_short: those in `out` without room to return */
+	/* Numbers of processes by place; is_short: those in `out` without room to return. */
 	unsigned in, moving, out, is_short;
-	/* number of processes that still have to carry out the present order, or to give it up */
+	/* Number of processes that still have to carry out the present order, or to give it up. */
 	unsigned behind;
 	uint64_t copied_bytes; /* copied so far by processes that are moving */
 	uint64_t failed;       /* number of moves that failed */
 	uint64_t moved_ns;     /* longest of the processes' last moves */
-	/* changes as long as any process makes progress with its move */
+	/* Changes as long as any process makes progress with its move. */
 	uint64_t progress;
 	struct swap_device_figures device[REGION_MAX_DEVICES];
 };
 
 /*
- * Checks the requested swap_arena_bytes. Limits them to the sum of the quotas, which is also the default, and rounds them up.
- * Without on_full "swap", none may be requested. Returns -EINVAL or -ENOSPC; err then says what would be accepted.
+ * Checks the requested swap_arena_bytes, rounds them up, and limits them to the sum of the quotas, the default. Without on_full
+ * "swap", none may be requested. Returns -EINVAL or -ENOSPC; err then says what would be accepted.
  */
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
 
-/*
- * Checks that the machine has `bytes` of host memory for a checkpoint, besides what arenas will take. Returns -ENOSPC if not.
- * Always succeeds for a simulated card, whose memory is host memory already.
- */
+/* -ENOSPC if the host memory for a checkpoint is missing. A simulated GPU's memory is host memory already, and needs none. */
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
 
 /* Handler of the event tenant_added (subsystem.h): gives the tenant its first order and, if `is_new`, its arena. */
 int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);
 
-/* Return how much host memory all arenas may have, and how much they have. */
+/* How much host memory all arenas may have, and how much they have. */
 uint64_t swap_budget_bytes(const struct node *node);
 uint64_t swap_reserved_bytes(const struct node *node);
 
-/* Orders the tenant's processes onto their cards, off them, or to park (tenant_checkpoint.h). */
+/* Orders the tenant's processes onto their GPUs, off them, or to park (tenant_checkpoint.h). */
 void swap_set_order(struct tenant *tenant, enum swap_order order);
 /* Gives the present order again, so that processes that gave up try again. */
 void swap_repeat_order(struct tenant *tenant);
 
 struct swap_figures swap_figures(const struct tenant *tenant);
-/*
- * Returns where the tenant's memory is. PLACE_IN also if all its processes gave up leaving or cannot leave; PLACE_STUCK if some
- * processes are out and others gave up.
- */
+/* PLACE_IN also if all the tenant's processes gave up or cannot leave; PLACE_STUCK if some are out and others gave up. */
 enum checkpoint_place swap_place(const struct tenant *tenant);
 /* While a tenant leaves: bytes that have left or are copied, all movable bytes, and bytes that stay. */
 struct swap_progress {
@@ -73,11 +67,11 @@ struct swap_progress {
 };
 struct swap_progress swap_progress(struct tenant *tenant);
 
-/* Returns true if leaving has ended without success: all processes left or gave up, and memory is still on the cards. */
+/* True if leaving has ended without success: all processes left or gave up, and memory is still on the GPUs. */
 bool swap_has_refused(const struct tenant *tenant);
 /* The states that swap_state_text() names: each place, and SWAP_TEXT_SHORT (no room to return). */
 enum { SWAP_TEXT_SHORT = PLACE_STUCK + 1, SWAP_TEXTS };
-/* Names a state, which must be below SWAP_TEXTS. */
+/* `state` must be below SWAP_TEXTS. */
 const char *swap_text(unsigned state);
-/* Returns the name of the tenant's place, "short" if there is no room to return, or NULL if no memory can be moved. */
+/* The tenant's place, "short" if there is no room to return, or NULL if no memory can be moved. */
 const char *swap_state_text(const struct tenant *tenant);

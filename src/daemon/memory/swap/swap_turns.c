@@ -13,9 +13,9 @@
 
 #define POLL_NS (50 * NSEC_PER_MSEC)
 #define POLL_MOVING_NS (10 * NSEC_PER_MSEC)
-/* A card that proves to have less free memory than calculated gets this much more margin from then on. */
+/* A GPU that proves to have less free memory than calculated gets this much more margin from then on. */
 #define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
-#define MARGIN_PART 4 /* limit of all added margin: a quarter of the card's memory */
+#define MARGIN_PART 4 /* most added margin: a quarter of the GPU's memory */
 #define SCALE_STEP 0.03
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -34,7 +34,7 @@ static bool is_swappable(const struct tenant *t)
 	return t->terms.on_full == ON_FULL_SWAP;
 }
 
-/* Returns true if threads wait for the lease or for swapped-out memory, or work is in flight; false for a paused tenant. */
+/* Threads wait for the lease or for swapped-out memory, or work is in flight. False for a paused tenant. */
 static bool has_work(const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
@@ -54,7 +54,7 @@ static enum swap_schedule_place place_of(const struct tenant *t, const struct sw
 	return f->out || f->moving ? SWAP_SCHEDULE_RETURNING : SWAP_SCHEDULE_IN;
 }
 
-/* Leaves more memory free on cards that had less room than calculated. */
+/* Call for a tenant whose GPUs had less room than calculated: leaves more memory free there. */
 static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 			  const struct swap_figures *f)
 {
@@ -67,8 +67,8 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 }
 
 /*
- * Returns the tenant's weight: its guarantee in percent, on several cards the smallest one. The tenants without a guarantee
- * share the percentage that is guaranteed to no tenant; each gets at least 1 (arbiter.h).
+ * The tenant's weight is its guarantee in percent, on several GPUs the smallest one. Tenants without a guarantee share the
+ * percentage that is guaranteed to no tenant; each gets at least 1 (arbiter.h).
  */
 static double weight_of(const struct node *node, const struct tenant *t)
 {
@@ -91,7 +91,7 @@ static double weight_of(const struct node *node, const struct tenant *t)
 	return weight;
 }
 
-/* Scales the share only if the scale (turn_share.h) changed enough, because a change restarts lending (lend.h). */
+/* A change of the share restarts lending (lend.h), so scale it (turn_share.h) only if the scale changed enough. */
 static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 {
 	turn_share_observe(&t->turn_share, !t->is_away, has_work, now_ns);
@@ -155,8 +155,8 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 }
 
 /*
- * Returns how much of the card's memory swappable tenants can use: all except promises to other tenants, memory of processes
- * outside all tenants, memory that the driver has not freed yet, and the margin.
+ * How much of the GPU's memory swappable tenants can use: all except promises to other tenants, memory of processes outside all
+ * tenants, memory that the driver has not freed yet, and the margin.
  */
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
@@ -173,7 +173,7 @@ static void publish_can_ever_fit(struct tenant *t)
 	atomic_store(&t->region.control->swap_hope, swap_schedule_can_ever_fit(r, t->swap_schedule));
 }
 
-/* Tells each tenant whether it may have to leave its card. If all quotas fit together, a tenant leaves only by request. */
+/* Tells each tenant whether it may have to leave its GPU. If all quotas fit together, a tenant leaves only by request. */
 static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 {
 	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };
@@ -193,10 +193,7 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 	}
 }
 
-/*
- * Publishes how much the tenant may hold on each card. Call before giving any order, so that no other tenant takes the memory
- * that a returning tenant needs.
- */
+/* Call before giving any order, so that no other tenant takes the memory that a returning tenant needs. */
 static void publish_bounds(struct tenant *t)
 {
 	const struct swap_schedule *r = &t->node->swap_turns->swap_schedule;
@@ -209,7 +206,7 @@ static void publish_bounds(struct tenant *t)
 	}
 }
 
-/* Gives the tenant the order that the schedule decided. Returns true while the tenant's memory moves. */
+/* Returns true while the tenant's memory moves. */
 static bool apply_order(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
@@ -217,10 +214,7 @@ static bool apply_order(struct tenant *t)
 	bool is_in = r->should_be_in && r->seen.place == SWAP_SCHEDULE_IN;
 	bool was_away = t->is_away;
 	swap_set_order(t, r->should_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
-	/*
-	 * If there is no room for the tenant's return (is_short), do not pause the tenant: let its calls run, so that they
-	 * report the lack of memory.
-	 */
+	/* A tenant without room to return (is_short) is not paused: its calls run, and report the lack of memory. */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
 		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
@@ -228,7 +222,7 @@ static bool apply_order(struct tenant *t)
 	       r->should_be_in != (r->seen.place == SWAP_SCHEDULE_IN);
 }
 
-/* Adds the tenant to the schedule. An adopted tenant may be off its card: its processes report where their memory is. */
+/* An adopted tenant may be off its GPU: its processes report where their memory is. */
 static void schedule_tenant(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);

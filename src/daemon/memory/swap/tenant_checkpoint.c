@@ -17,17 +17,14 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define PARK_POLL_NS (2 * NSEC_PER_MSEC)
-/*
- * Longest wait for the tenant's libraries to park (stop making driver calls). A stopped process or an old library never
- * answers.
- */
+/* How long the tenant's libraries have to park (stop calling the driver). A stopped process or old library never answers. */
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
 struct tenant_checkpoint {
 	struct loop_source *timer; /* runs while libraries are asked to park */
 	bool is_parking;
 	uint64_t park_until_ns;
-	/* the tenant was paused before the request to leave; restored if leaving fails */
+	/* The tenant was paused before the request to leave. Restored if leaving fails. */
 	bool was_paused;
 	struct error failure; /* of the last request; code 0: it did not fail */
 };
@@ -79,9 +76,7 @@ void tenant_checkpoint_forget(struct tenant *t)
 	t->checkpoint_request = NULL;
 }
 
-/* ---- orders ---- */
-
-/* Fills in all of the tenant's processes, even those that have not found this daemon after a restart. */
+/* Includes processes that have not found this daemon after a restart. */
 static void fill_order(struct tenant *t, struct helper_order *order)
 {
 	for (unsigned i = 0; i < t->slot_limit; i++)
@@ -108,7 +103,7 @@ static int send_order(struct tenant *t, enum checkpoint_goal goal, struct error 
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
-/* Reports tenants_changed, because the tenant's move changes how much can be promised to other tenants. */
+/* The tenant's move changes how much can be promised to other tenants. */
 static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -117,7 +112,7 @@ static void publish_place(struct tenant *t)
 	census_request(t->node->census);
 }
 
-/* Sets and saves the terms. `is_away`: some memory is off the card, so the tenant gets no lease even if it is not paused. */
+/* `is_away`: some memory is off the GPU, so the tenant gets no lease even if it is not paused. */
 static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_out)
 {
 	t->is_away = is_away;
@@ -126,7 +121,7 @@ static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_
 		t, true, "a restarted daemon may not know whether its memory is on its GPU");
 }
 
-/* Call when all of the tenant's memory is on the card again. */
+/* Call when all of the tenant's memory is on the GPU again. */
 static void resume_on_card(struct tenant *t, bool paused)
 {
 	swap_set_order(t, SWAP_ORDER_IN);
@@ -169,8 +164,6 @@ static void place_changed(void *data, struct checkpoint *checkpoint)
 		break;
 	}
 }
-
-/* ---- moving off the card ---- */
 
 static bool has_parked(struct tenant *t)
 {
@@ -263,12 +256,7 @@ void tenant_checkpoint_adopted(struct tenant *t)
 		t->checkpoint_request->was_paused = t->is_away = true;
 }
 
-/* ---- moving back to the card ---- */
-
-/*
- * Returns how much memory the tenant needs on a card to come back: the promised quota; with on_full "wait", the grant; without
- * a quota, the memory that it holds.
- */
+/* To come back, a tenant needs its promised quota; with on_full "wait", its grant; without a quota, what it holds. */
 static uint64_t wanted_bytes(struct tenant *t, unsigned device)
 {
 	const struct promise *p = &t->terms.device[device].promise;
@@ -313,13 +301,11 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 	if (r < 0)
 		return r;
 	t->checkpoint_request->failure = (struct error){ 0 };
-	/* From here on, the promise counts on the card again, so that the memory is promised to no other tenant. */
+	/* From here on, the promise counts on the GPU again, so that the memory is promised to no other tenant. */
 	publish_place(t);
 	set_terms(t, true, paused, false);
 	return 0;
 }
-
-/* ---- getters ---- */
 
 int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 {
