@@ -25,7 +25,7 @@ static int docker_socket(const struct config *config, const char *value, char re
 	return settings_put(ret, err, "docker:%s", socket_path(value));
 }
 
-/* Converts an engine's socket path to "KIND:PATH". The path shows the kind of engine. */
+/* Yields "KIND:PATH". The path of the engine's socket shows the kind. */
 static int runtime_socket(const struct config *config, const char *value, char ret[TEXT_MAX],
 			  struct error *err)
 {
@@ -44,7 +44,7 @@ static int runtime_socket(const struct config *config, const char *value, char r
 			 value);
 }
 
-/* Converts a port to "ADDRESS:PORT", with metrics_listen's address, or else gpu-manager's default. */
+/* Yields "ADDRESS:PORT", with metrics_listen's address, or else gpu-manager's default. */
 static int port(const struct config *config, const char *value, char ret[TEXT_MAX],
 		struct error *err)
 {

@@ -1,7 +1,6 @@
 /*
- * Translates settings of gpu-manager and of HAMi's device plugin, so that allotd accepts a node's existing configuration. A
- * setting is translated to one of allot's, is ignored if it has its only valid value (driver = nvidia), or is rejected with
- * the reason.
+ * Accepts a node's existing configuration of gpu-manager or of HAMi's device plugin. A setting is translated to one of allot's,
+ * is ignored if it has its only valid value (driver = nvidia), or is rejected with the reason.
  *
  *     gpu-manager: its flags; github.com/tkestack/gpu-manager, cmd/manager/options
  *     HAMi:        its device plugin's configuration, such as deviceSplitCount

@@ -1,6 +1,4 @@
-/*
- * Defines the values that `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and developers.
- */
+/* What `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and developers. */
 #include <errno.h>
 
 #include "daemon/config/config.h"
@@ -127,7 +125,7 @@ static const struct settings_row rows[] = {
 	  S(10), "policy feedback: longest time between two measurements" },
 };
 
-/* Checks that the value named `first` is not above the value named `second`. */
+/* The value named `first` must not be above the value named `second`. */
 static int check_order(const struct config *config, const char *first, const char *second,
 		       struct error *err)
 {
