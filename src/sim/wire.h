@@ -1,10 +1,9 @@
 /*
- * The protocol between the server of the simulated GPUs ("cards") and its client libraries, over a unix stream socket. Every
- * request is 64 bytes, so the server splits a read of many requests without parsing. A reply is 64 bytes, and `payload_bytes`
- * more may follow. Both ends are built together, so the only version is SIM_WIRE_MAGIC, which changes with the layout.
+ * The protocol between the server of the simulated GPUs ("cards") and its client libraries, over a unix stream socket. A
+ * request has 64 bytes. A reply has 64 bytes, then `payload_bytes` more. SIM_WIRE_MAGIC changes with the layout.
  *
  * A request whose `req` is 0 is one-way: it gets no reply. Every other request gets exactly one reply, which may come later.
- * The server also sends notes: replies whose `req` is 0.
+ * Replies whose `req` is 0 are notes, which the server sends unasked.
  */
 #pragma once
 
@@ -14,31 +13,28 @@
 #include <time.h>
 
 #define SIM_WIRE_MAGIC 0x616c6c6f74730008ULL
-/* limit of GPUs and MIG instances together; the server numbers instances after the GPUs */
+/* Limit of GPUs and MIG instances together. The server numbers the instances after the GPUs. */
 #define SIM_MAX_CARDS 16
 /*
- * Beside the socket "<path>" the server makes a file "<path>.uvm". A program opens that file in cuInit, as a program of the
- * real driver opens /dev/nvidia-uvm. So programs that watch device nodes detect simulated programs too.
+ * The server makes a file "<socket path>.uvm". cuInit opens it as the real driver opens /dev/nvidia-uvm, so programs that watch
+ * device nodes detect simulated programs too.
  */
 #define SIM_NODE_SUFFIX ".uvm"
-#define SIM_NODE_MAX 128      /* bytes for the path of that file, with its NUL */
+#define SIM_NODE_MAX 128      /* bytes of that file's path, with its NUL */
 #define SIM_LAUNCH_QUEUE 1024 /* limit of a process's launches in flight, as in the real driver */
 
 enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 
-/*
- * Requests. A comment says what `card`, `id` and `arg` hold and, after "->", what the reply holds. [one-way] requests get no
- * reply.
- */
+/* A comment says what `card`, `id` and `arg` hold and, after "->", what the reply holds. [one-way] requests get no reply. */
 enum sim_request {
 	/*
-	 * arg: magic, kind, the client's time, number of its MPS server or 0; a CUDA client's request carries the descriptor of
-	 * its struct sim_gate -> val: number of cards, driver version, 1 if the clocks of client and server differ
+	 * arg: magic, kind, the client's time, number of its MPS server or 0. A CUDA client's request carries the descriptor of
+	 * its struct sim_gate. -> val: number of cards, driver version, 1 if the clocks of client and server differ
 	 */
 	SIM_HELLO = 1,
 	SIM_CARD_INFO, /* card -> payload struct sim_card_info */
 	SIM_MEM_NEW,   /* card, arg: bytes, enum sim_block_kind -> val: block */
-	SIM_MEM_FREE,  /* id: block; ends this client's hold on the block */
+	SIM_MEM_FREE,  /* id: block, which this client no longer holds */
 	SIM_MEM_INFO,  /* card -> val: total, used */
 	/* id: block; carries the read end of a pipe, whose write end stands for the block */
 	SIM_MEM_EXPORT,
@@ -48,14 +44,14 @@ enum sim_request {
 	/* arg: name, 1 if NVML shall never count the block for the client -> val: block, bytes, card */
 	SIM_MEM_OPEN,
 	/*
-	 * [one-way] card, id: stream, arg: context, enum sim_stream_flags, the part (millionths; 0: unchanged) of the SMs that
-	 * the process may use
+	 * [one-way] card, id: stream, arg: context, enum sim_stream_flags, millionths of the SMs that the process may use (0:
+	 * unchanged)
 	 */
 	SIM_STREAM_NEW,
 	SIM_STREAM_FREE, /* [one-way] id: stream */
 	/*
-	 * [one-way] id: stream, arg: ns on an idle card, number of launches, the part (millionths) of the SMs that the work
-	 * takes, enum sim_way
+	 * [one-way] id: stream, arg: ns on an idle card, number of launches, millionths of the SMs that the work takes, enum
+	 * sim_way
 	 */
 	SIM_WORK,
 	/* [one-way] id: stream, arg: cookie; SIM_NOTE_HOST follows when the stream reaches this */
@@ -82,10 +78,7 @@ enum sim_request {
 	SIM_CARD_STATE,
 	SIM_SAMPLES, /* card, arg: since ns -> payload: struct sim_sample, oldest first */
 	SIM_LISTEN,  /* arg: 1 to get Xid and ECC notes from now on, 0 to stop them */
-	/*
-	 * SIM_PROCESS_STATE to SIM_PROCESS_UNLOCK act on another process. arg: its pid. The reply comes when the request is
-	 * carried out.
-	 */
+	/* Requests about another process (arg: its pid), up to SIM_PROCESS_UNLOCK. The reply comes when they took effect. */
 	SIM_PROCESS_STATE, /* -> val: enum sim_process */
 	SIM_PROCESS_LOCK,  /* arg: pid, limit in ms (0: none) */
 	SIM_PROCESS_CHECKPOINT,
@@ -106,8 +99,8 @@ enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT, SIM_BLOCK_MANAGED };
 enum sim_process { SIM_PROCESS_RUNNING, SIM_PROCESS_LOCKED, SIM_PROCESS_CHECKPOINTED };
 
 /*
- * Memory that one CUDA client shares with the server. While is_shut is set, the client sends only requests that
- * sim_passes_gate() names, so the program's other calls wait. is_shut is a futex word that only the server writes.
+ * Memory that a CUDA client shares with the server. While is_shut is set, the client sends only requests that sim_passes_gate()
+ * allows; other calls of the program wait. is_shut is a futex word that only the server writes.
  */
 struct sim_gate {
 	_Atomic uint32_t is_shut;
@@ -115,11 +108,11 @@ struct sim_gate {
 
 /* The direction of a copy. A process runs at most one copy at a time in each direction. */
 enum sim_way {
-	SIM_WAY_NONE, /* not a copy */
-	SIM_WAY_IN,   /* from the host to a card */
-	SIM_WAY_OUT,  /* from a card to the host */
+	SIM_WAY_NONE,
+	SIM_WAY_IN,  /* from the host to a card */
+	SIM_WAY_OUT, /* from a card to the host */
 	SIM_WAY_WITHIN,
-	SIM_WAY_PEER, /* between cards */
+	SIM_WAY_PEER,
 };
 
 enum sim_stream_flags { SIM_STREAM_LEGACY = 1, SIM_STREAM_NONBLOCKING = 2 };
@@ -140,7 +133,6 @@ enum sim_status {
 	SIM_CARD_LOST = 999,
 };
 
-/* True if a client may send this request while its own gate is shut. */
 static inline bool sim_passes_gate(uint32_t type)
 {
 	return type == SIM_RELEASE || (type >= SIM_PROCESS_STATE && type <= SIM_PROCESS_UNLOCK);
@@ -148,8 +140,8 @@ static inline bool sim_passes_gate(uint32_t type)
 
 struct sim_request_msg {
 	uint32_t type;
-	uint32_t req;      /* 0: one-way */
-	uint64_t stamp_ns; /* CLOCK_MONOTONIC at sending: submitted work counts from here */
+	uint32_t req;
+	uint64_t stamp_ns; /* CLOCK_MONOTONIC at sending, the time of submission */
 	uint32_t card;
 	uint32_t id;
 	uint64_t arg[5];
@@ -158,10 +150,10 @@ static_assert(sizeof(struct sim_request_msg) == 64, "requests are cut by size");
 
 struct sim_reply_msg {
 	uint32_t type;
-	uint32_t req; /* 0: a note */
+	uint32_t req;
 	int32_t status;
 	uint32_t payload_bytes;
-	uint64_t completed; /* number of this client's launches that are done */
+	uint64_t completed; /* how many of this client's launches are done */
 	uint64_t val[5];
 };
 static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
@@ -170,7 +162,6 @@ static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
 #define SIM_LINKS 18
 #define SIM_PCIE_DEPTH 4
 
-/* Properties of a card that do not change. */
 struct sim_card_info {
 	char name[SIM_NAME_BYTES];
 	char uuid[48]; /* in NVML's form: "GPU-" or "MIG-" and 36 characters */
@@ -183,18 +174,15 @@ struct sim_card_info {
 	/* copy: copies to or from the host; set: copies and memsets within the card */
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
 	uint64_t nvlink_bytes_per_s; /* rate of copies to a peer, for each NVLink */
-	/*
-	 * Copies over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies over PCIe within a node
-	 * run at copy_bytes_per_s.
-	 */
+	/* Copies over PCIe between cards of different NUMA nodes; 0: half of copy_bytes_per_s, the rate within a node. */
 	uint64_t far_bytes_per_s;
 	int32_t sms;
-	uint32_t busy_threads; /* how many threads keep one SM busy; an SM has room for more */
+	uint32_t busy_threads; /* threads that keep one SM busy; an SM has room for more */
 	int32_t cc_major, cc_minor;
 	int32_t numa;      /* -1: unknown */
 	uint32_t peers;    /* bit i: NVLink to card i */
 	uint32_t switched; /* 1 if the links go to a switch */
-	/* links[i]: number of NVLinks to card i. If all NVLinks of this card go to a switch: their number, for each peer i. */
+	/* links[i]: number of NVLinks to card i. If `switched`: the number of all NVLinks of this card, for each peer i. */
 	uint8_t links[SIM_MAX_CARDS];
 	uint8_t pcie_depth;                      /* 0: place on the PCIe bus unknown */
 	uint8_t pcie[SIM_PCIE_DEPTH];            /* host bridge, then each switch below */
@@ -207,12 +195,12 @@ struct sim_card_info {
 
 enum sim_mig {
 	SIM_MIG_OFF,
-	SIM_MIG_ON,       /* programs can use only the card's instances */
+	SIM_MIG_ON,
 	SIM_MIG_INSTANCE, /* an instance on a card in MIG mode */
 };
-#define SIM_MIG_INSTANCES 7 /* limit of the instances on one card */
+#define SIM_MIG_INSTANCES 7 /* on one card */
 
-/* Faults that NVML has on some machines. A description file can give them to a simulated card. */
+/* Faults that NVML has on some machines. A description file (server/spec.h) can give them to a card. */
 enum sim_defect {
 	SIM_DEFECT_NO_PROCESS_UTILIZATION = 1,
 	SIM_DEFECT_LOSES_BUSY_PROCESS = 2, /* process utilization lacks the busiest process */
@@ -225,7 +213,7 @@ enum sim_defect {
 struct sim_card_state {
 	uint64_t used_bytes;
 	uint64_t now_ns;
-	uint32_t busy_pct; /* busy time in the last whole 200 ms */
+	uint32_t busy_pct; /* in the last whole 200 ms */
 	uint32_t memory_pct;
 	uint32_t lost;
 	uint32_t processes; /* how many struct sim_process_state follow this struct */
@@ -233,9 +221,9 @@ struct sim_card_state {
 
 struct sim_process_state {
 	uint32_t pid;
-	uint32_t busy_pct; /* mean of the samples not older than the age in SIM_CARD_STATE */
+	uint32_t busy_pct; /* mean of the samples that SIM_CARD_STATE asks for */
 	uint64_t used_bytes;
-	/* time of the newest sample that found this process at work; 0: none did */
+	/* time of the newest sample that found this process at work; 0: none */
 	uint64_t stamp_us;
 };
 
@@ -245,7 +233,7 @@ struct sim_sample {
 	uint32_t pad;
 };
 
-/* Orders cards by PCI address, as NVML always does and CUDA with CUDA_DEVICE_ORDER=PCI_BUS_ID. Returns -1, 0 or 1. */
+/* Orders cards by PCI address, as NVML always does, and CUDA with CUDA_DEVICE_ORDER=PCI_BUS_ID. Returns -1, 0 or 1. */
 static inline int sim_pci_compare(const struct sim_card_info *a, const struct sim_card_info *b)
 {
 	uint64_t x = (uint64_t)a->pci_domain << 32 | a->pci_bus << 8 | a->pci_device;

@@ -22,7 +22,6 @@ struct link_pending {
 	void *payload;
 };
 
-/* the link of this process, which in_fork_child() cuts */
 static struct link *the_link;
 
 static void in_fork_child(void)
@@ -51,7 +50,6 @@ uint64_t link_mps_server(void)
 	return ((uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
 }
 
-/* A CUDA client's link gets a gate (struct sim_gate), in memory that the server maps too. Other clients get none. */
 static int say_hello(struct link *l, enum sim_client_kind kind, uint64_t val[5])
 {
 	struct sim_request_msg m = { .type = SIM_HELLO,
@@ -140,10 +138,7 @@ void link_abort(struct link *l)
 		shutdown(l->fd, SHUT_RDWR);
 }
 
-/*
- * Sends the whole request, and fd unless it is negative. On failure marks the link dead. Returns 0 or LINK_DEAD. Call with
- * send_lock held.
- */
+/* Sends the whole request, and fd unless it is negative. A failure marks the link dead. Call with send_lock held. */
 static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 {
 	union {
@@ -184,7 +179,7 @@ static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 	return 0;
 }
 
-/* True if the server went away. Asks the socket, because perhaps no thread reads from it now. */
+/* Asks the socket itself, because a thread that would notice the server's end may not be reading now. */
 static bool is_ended(struct link *l)
 {
 	struct pollfd p = { .fd = l->fd };
@@ -246,7 +241,7 @@ int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches)
 	return post(l, &m, -1, launches);
 }
 
-/* Gives a reply to the thread that waits for it, or queues it if it is a note (wire.h). Call with l->lock held. */
+/* Gives a reply to the thread that waits for it; queues a note. Call with l->lock held. */
 static void dispatch(struct link *l, const struct sim_reply_msg *reply, const void *payload)
 {
 	if (reply->completed > atomic_load_explicit(&l->completed, memory_order_relaxed))
@@ -304,7 +299,7 @@ static void read_some(struct link *l, uint64_t timeout_ns)
 
 		memcpy(&reply, l->in + at, sizeof(reply));
 		if (reply.payload_bytes > sizeof(l->in) - sizeof(reply)) {
-			/* Reads the rest of a large payload here, because this thread is still the only reader. */
+			/* Read the rest of a large payload here, because this thread is still the only reader. */
 			size_t have = l->in_end - at - sizeof(reply);
 			unsigned char *whole = malloc(reply.payload_bytes);
 

@@ -2,8 +2,7 @@
  * A client's connection to the server that simulates the GPUs ("cards"). Thread safe, except where noted.
  *
  * There is no reader thread. One of the threads that wait for replies reads for all of them, until its own reply has come.
- * After a fork, the child's link is dead and its descriptor closed. If the server goes away, every call fails with LINK_DEAD,
- * including calls that wait.
+ * After a fork, the child's link is dead. If the server goes away, every call fails with LINK_DEAD, including calls that wait.
  */
 #pragma once
 
@@ -19,7 +18,7 @@
 
 struct link_pending;
 
-/* A note, which the server sends unasked (wire.h), in a list in order of arrival. */
+/* A message that the server sent unasked (wire.h), in a list in order of arrival. */
 struct link_note {
 	struct link_note *next;
 	struct sim_reply_msg msg;
@@ -45,12 +44,12 @@ struct link {
 	bool clock_off; /* the server's clock differs, so its times mean nothing to this process */
 };
 
-/* Returns a number that identifies the directory CUDA_MPS_PIPE_DIRECTORY, and so its MPS server; 0 if there is none. */
+/* Returns a number that identifies the MPS server of CUDA_MPS_PIPE_DIRECTORY; 0 if there is none. */
 uint64_t link_mps_server(void);
 /* Connects and sends SIM_HELLO. Returns 0 or -errno. Not thread safe. */
 int link_open(struct link *l, const char *path, enum sim_client_kind kind);
 void link_close(struct link *l);
-/* Ends the link as if the server had gone away. Any thread may call this. */
+/* Ends the link as if the server had gone away. */
 void link_abort(struct link *l);
 
 /* Sends a one-way request with its time stamp. Returns 0 or LINK_DEAD. */
@@ -58,8 +57,8 @@ int link_post(struct link *l, struct sim_request_msg m);
 /* As link_post(), for work that counts as `launches` launches. Waits while the launch queue is full. */
 int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches);
 /*
- * Sends a request and waits for its reply. Returns the reply's status or LINK_DEAD. ret_val (5 values, may be NULL) is set by a
- * reply of any status. *ret_payload is the malloced payload, which the caller frees, or NULL; ret_payload may be NULL.
+ * Sends a request and waits for its reply. Returns the reply's status or LINK_DEAD. *ret_val (5 values) is set whatever the
+ * status is. The caller frees *ret_payload, which is NULL if there is none. All outputs may be NULL.
  */
 int link_call(struct link *l, struct sim_request_msg m, uint64_t *ret_val, void **ret_payload,
 	      size_t *ret_payload_bytes);

@@ -1,7 +1,4 @@
-/*
- * Parts of the CUDA ABI that src/abi/cuda_abi.h lacks: types and values of calls that real clients
- * make and that allot does not control. Names and values are NVIDIA's.
- */
+/* Parts of the CUDA ABI that src/abi/cuda_abi.h lacks, because allot does not control these calls. Names are NVIDIA's. */
 #pragma once
 
 #include "abi/cuda_abi.h"

@@ -1,7 +1,4 @@
-/*
- * The calls that checkpoint a process: they free everything that the process has on its GPUs, and restore it later. The server
- * does the work (server/checkpoint.c).
- */
+/* A checkpoint frees all that a process has on its GPUs, until a restore. The server does the work (server/checkpoint.c). */
 #include <errno.h>
 #include <signal.h>
 
@@ -25,7 +22,7 @@ CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
 	return CUDA_SUCCESS;
 }
 
-/* Sets *tid to the process's main thread. The simulated driver needs no particular thread for a restore. */
+/* Any thread can restore a simulated process, so this returns the main thread. */
 CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
 	uint64_t val[5];

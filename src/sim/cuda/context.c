@@ -1,4 +1,3 @@
-/* Makes contexts, and ends them together with their objects. Keeps each thread's stack of current contexts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +5,7 @@
 
 #define STACK_MAX 64
 
-/*
- * CU_LIMIT_STACK_SIZE limits the local memory of a GPU thread. The first three: the limit's number, its value in a new context,
- * and its largest value.
- */
+/* CU_LIMIT_STACK_SIZE (bytes of a GPU thread's stack): its number, its value in a new context, its largest value. */
 #define LIMIT_STACK 0
 #define STACK_BYTES 1024
 #define STACK_MAX_BYTES (512 << 10)
@@ -63,7 +59,7 @@ CUresult sim_need_context(CUcontext *ret_ctx)
 	return CUDA_SUCCESS;
 }
 
-/* Making a context takes 90 to 190 ms on a real GPU, but here only as long as a test asks for. */
+/* A real GPU needs a while to make a context. Here it takes as long as a test asks for. */
 static void delay_creation(void)
 {
 	const char *text = getenv("ALLOT_SIM_CONTEXT_MS");
@@ -109,10 +105,7 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 	return CUDA_SUCCESS;
 }
 
-/*
- * Frees what the context owns. The struct stays, marked as ended, because context stacks may still point to it. Call with
- * sim.lock held.
- */
+/* Frees what the context owns, but not the struct, because context stacks may still point to it. Call with sim.lock held. */
 static void context_end(CUcontext ctx)
 {
 	struct sim_device *device = sim_context_device(ctx);
@@ -403,10 +396,7 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
 	return r;
 }
 
-/*
- * Sets the stack bytes of each thread. Bytes above STACK_BYTES are taken from GPU memory, for all threads that can run at a
- * time. (The real driver takes that memory only at the next launch.)
- */
+/* Takes GPU memory for stack bytes above STACK_BYTES at once. The real driver takes it only at the next launch. */
 static CUresult set_stack(CUcontext ctx, size_t bytes)
 {
 	uint64_t threads = (uint64_t)sim_context_device(ctx)->info.sms * THREADS_PER_SM;

@@ -1,4 +1,3 @@
-/* The simulated driver's answers about its devices. */
 #include <stdio.h>
 #include <string.h>
 
@@ -269,7 +268,7 @@ SIM_FUNCTION(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags),
 SIM_FUNCTION(cuCtxDisablePeerAccess, (CUcontext peer), peer_access(peer, false))
 
 /*
- * The runtime's private tables are not simulated. Through one of them, libcudart 12 and 13 demand a keyed digest, which proves
+ * The runtime's private tables are not simulated. Through one of them, libcudart 12 and 13 demand a keyed digest as a proof
  * that the driver is NVIDIA's. So programs linked with libcudart need a real GPU.
  */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
@@ -279,7 +278,7 @@ CUresult cuGetExportTable(const void **table, const CUuuid *id)
 	return CUDA_ERROR_NOT_FOUND;
 }
 
-/* Obsolete since CUDA 11, which removed the profiler that this call sets up. */
+/* CUDA 11 removed the profiler that this call sets up. */
 SIM_FUNCTION(cuProfilerInitialize, (const char *settings, const char *output, int mode),
 	     CUDA_ERROR_NOT_SUPPORTED)
 SIM_FUNCTION(cuProfilerStart, (void), CUDA_SUCCESS)

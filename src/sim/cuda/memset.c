@@ -1,7 +1,4 @@
-/*
- * Memsets run asynchronously, at the speed of the GPU's memory. They write the memory's bytes if the simulation keeps these
- * (va.c).
- */
+/* A memset takes the time of the GPU's memory. It writes real bytes only where host memory has the contents (va.c). */
 #include <string.h>
 
 #include "sim/cuda/sim.h"

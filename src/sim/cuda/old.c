@@ -1,7 +1,4 @@
-/*
- * Old and rare calls. Most of them call their newer version. All simulated device addresses are above 4 GiB, so a call that
- * must return a 32-bit address fails: an allocation with "out of memory", a query with "not found".
- */
+/* Old and rare calls. Simulated device addresses are above 4 GiB, so a call that must return a 32-bit address fails. */
 #include "sim/cuda/sim.h"
 
 #define OLD(symbol, params, ...) \
@@ -14,10 +11,7 @@
 	OLD(symbol, params, __VA_ARGS__) \
 	OLD(symbol##suffix, params, __VA_ARGS__)
 
-/*
- * Stores the address of a new allocation if it fits in 32 bits, else frees the allocation. On failure stores 0, as the real
- * driver does.
- */
+/* Stores the address if it fits in 32 bits, else frees the allocation. A failure stores 0, as the real driver does. */
 static CUresult narrow(CUresult r, CUdeviceptr wide, CUdeviceptr_v1 *ret_ptr)
 {
 	*ret_ptr = 0;
@@ -71,7 +65,6 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 	return r;
 }
 
-/* Fails with NOT_FOUND if the variable's address does not fit in 32 bits. There is nothing to free then. */
 CUresult cuModuleGetGlobal(CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule module,
 			   const char *name)
 {
@@ -140,8 +133,6 @@ CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
 								     d->Flags });
 }
 
-/* ---- contexts, streams, captures ---- */
-
 OLD(cuCtxCreate, (CUcontext * ctx, unsigned int flags, CUdevice dev),
     cuCtxCreate_v2(ctx, flags, dev))
 OLD(cuGLCtxCreate, (CUcontext * ctx, unsigned int flags, CUdevice dev),
@@ -160,7 +151,7 @@ OLD_TWINS(cuStreamBeginRecaptureToGraph, _ptsz,
 	   CUgraphRecaptureCallback callback, void *data),
 	  CUDA_ERROR_NOT_SUPPORTED)
 
-/* Reference counts of contexts are not kept. */
+/* Contexts have no reference counts. */
 SIM_FUNCTION(cuCtxAttach, (CUcontext * ctx, unsigned int flags),
 	     ctx && !flags ? cuCtxGetCurrent(ctx) : CUDA_ERROR_INVALID_VALUE)
 
@@ -190,7 +181,7 @@ OLD(cuLogicalEndpointImport,
     (CUlogicalEndpointId id, const void *handle, CUlogicalEndpointIpcHandleType type),
     CUDA_ERROR_NOT_SUPPORTED)
 
-/* ---- launches; cuLaunch and cuLaunchGrid always run blocks of one thread ---- */
+/* cuLaunch and cuLaunchGrid always run blocks of one thread. */
 
 static CUresult launch_grid(CUfunction f, int width, int height, CUstream stream)
 {
@@ -219,8 +210,6 @@ CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launches, unsi
 	}
 	return r;
 }
-
-/* ---- copies ---- */
 
 OLD(cuMemcpyHtoD, (CUdeviceptr_v1 dst, const void *src, unsigned int bytes),
     cuMemcpyHtoD_v2(dst, src, bytes))
@@ -301,8 +290,6 @@ OLD_COPY(cuMemcpy2DUnaligned, cuMemcpy2DUnaligned_v2, CUDA_MEMCPY2D, wide_2d)
 OLD_COPY(cuMemcpy3D, cuMemcpy3D_v2, CUDA_MEMCPY3D, wide_3d)
 OLD_COPY_ASYNC(cuMemcpy2DAsync, cuMemcpy2DAsync_v2, CUDA_MEMCPY2D, wide_2d)
 OLD_COPY_ASYNC(cuMemcpy3DAsync, cuMemcpy3DAsync_v2, CUDA_MEMCPY3D, wide_3d)
-
-/* ---- memsets ---- */
 
 #define OLD_SET(symbol, type) \
 	OLD(symbol, (CUdeviceptr_v1 dst, type value, unsigned int n), symbol##_v2(dst, value, n))

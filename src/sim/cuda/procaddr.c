@@ -1,10 +1,10 @@
 /*
  * Finds functions by base name and version, as driver 580 does. A base name has several forms, such as cuMemAlloc and
- * cuMemAlloc_v2. abi/driver_versions.h has the rule for choosing a form, and the version that added each form. A function of a
- * newer CUDA has no row there, so only dlsym finds it.
+ * cuMemAlloc_v2. abi/driver_versions.h has the rule for choosing a form, and the version that added each form. It has no row
+ * for a function of a newer CUDA, so only dlsym finds that function.
  *
- * symbols[] names every function of this library, so a function that is declared but not defined fails to link. The symbols
- * are always those of this library, even if a library loaded before it exports the same names.
+ * symbols[] names every function of this library, so a function that is declared but not defined fails to link. Its addresses
+ * are those of this library, even if a library loaded before it exports the same names.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -27,12 +27,11 @@ struct symbol {
 static const struct symbol symbols[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) DRIVER_CALLS(ROW)
 						 SIM_TABLE(ROW) };
 
-/* A row of DRIVER_VERSIONS. */
 struct form {
 	const char *name;
 	int since;
 	void *address;
-	struct form *older; /* next older form of the same base name and kind */
+	struct form *older; /* next older form of the same base name, with the same suffix */
 };
 
 #define ROW_VERSION(version, symbol) { .name = #symbol, .since = version },
@@ -43,7 +42,7 @@ static struct form forms[] = { DRIVER_VERSIONS(ROW_VERSION)
 #define SLOTS 2048 /* a power of two, well above the number of rows */
 static_assert(COUNT(symbols) < SLOTS && COUNT(forms) < SLOTS, "an empty slot ends each search");
 
-/* A base name, such as cuMemAlloc, with its forms, newest first. `twins` end in _ptds or _ptsz, `plain` do not. */
+/* A base name with its forms, newest first. The names of `twins` end in _ptds or _ptsz, those of `plain` do not. */
 struct base {
 	const char *name; /* NULL for an empty slot */
 	size_t length;
@@ -133,7 +132,7 @@ static CUdriverProcAddressQueryResult look_up(const char *name, int version, boo
 	return CU_GET_PROC_ADDRESS_SUCCESS;
 }
 
-/* Answers both forms of cuGetProcAddress. If the arguments are invalid, *pfn and *ret_status stay unchanged. */
+/* If the arguments are invalid, *pfn and *ret_status stay unchanged. */
 static CUresult get(const char *symbol, void **pfn, int version, cuuint64_t flags,
 		    CUdriverProcAddressQueryResult *ret_status)
 {

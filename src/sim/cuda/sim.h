@@ -1,11 +1,11 @@
 /*
  * Shared by the files of the simulated libcuda.so.1.
  *
- * The server keeps the simulated GPUs ("cards"), their memory and their time; this library keeps handles, addresses and
+ * The server keeps the simulated GPUs ("cards"), their memory and their time. This library keeps handles, addresses and
  * captures. A block is GPU memory that the server accounts for.
  *
- * Lock order: sim.lock (tables, contexts, addresses), sim_capture_lock, sim_event_lock, the locks of the link. No lock is
- * held while a thread waits for the GPU's work.
+ * Lock order: sim.lock (tables, contexts, addresses), sim_capture_lock, sim_event_lock, the locks of the link. No lock is held
+ * while a thread waits for the GPU's work.
  */
 #pragma once
 
@@ -57,10 +57,7 @@ struct sim_device {
 	uint32_t contexts;
 };
 
-/*
- * Frees a handle's object and makes the handle invalid. volatile, because the compiler would drop a store that nothing reads
- * before free().
- */
+/* Also makes the handle invalid. volatile: the compiler would drop a store that nothing reads before free(). */
 static inline void sim_free_handle(void *handle)
 {
 	*(volatile uint32_t *)handle = 0; /* the object's magic is its first field */
@@ -69,7 +66,7 @@ static inline void sim_free_handle(void *handle)
 
 struct CUctx_st {
 	uint32_t magic;
-	uint32_t id; /* the context's number at the server */
+	uint32_t id; /* number at the server */
 	CUdevice dev;
 	unsigned int flags;
 	bool primary;
@@ -77,10 +74,10 @@ struct CUctx_st {
 	CUcontext next;
 	CUstream legacy;
 	CUstream streams;
-	uint32_t peers; /* bit i: this context may access the memory of device i */
+	uint32_t peers; /* bit i: may access the memory of device i */
 	size_t limits[16];
-	uint32_t sms; /* number of SMs that the context may use */
-	/* id of the memory block for stacks: the bytes of each thread beyond STACK_BYTES (context.c); 0: none */
+	uint32_t sms;
+	/* memory at the server for thread stacks larger than STACK_BYTES (context.c); 0: none */
 	uint32_t stack_block;
 };
 
@@ -94,10 +91,10 @@ struct CUstream_st {
 	int priority;
 	bool legacy;
 	bool per_thread;
-	pthread_t thread;            /* owner of a per-thread default stream */
-	CUstream next;               /* next stream of the context */
+	pthread_t thread; /* owner of a per-thread default stream */
+	CUstream next;
 	struct sim_capture *capture; /* guarded by sim_capture_lock */
-	/* the number given to the stream when it last joined a capture; never reused */
+	/* number given to the stream when it last joined a capture; never reused */
 	uint64_t joining;
 	bool joined; /* another stream waits for all captured work of this stream */
 };
@@ -109,12 +106,12 @@ struct CUevent_st {
 	unsigned int flags;
 	bool imported;
 	/* Guarded by sim_event_lock: */
-	uint64_t records; /* number of records so far; answers about an older record are dropped */
+	uint64_t records; /* number of records; an answer about an older record is dropped */
 	bool done;
 	uint64_t at_ns;
-	uint64_t not_before_ns; /* the server's answer: the earliest time at which the event can be done */
-	uint64_t capture_id;  /* id of the capture that recorded the event last; 0: none */
-	uint64_t captured_in; /* `joining` of the stream in which the event was captured */
+	uint64_t not_before_ns; /* the server's answer: not done before this time */
+	uint64_t capture_id;    /* id of the capture that recorded the event last; 0: none */
+	uint64_t captured_in;   /* `joining` of the stream in which the event was captured */
 };
 
 struct CUfunc_st {
@@ -150,7 +147,7 @@ enum sim_step_kind {
 	STEP_WRITE32,
 	STEP_WRITE64,
 	STEP_SPIN,
-	/* Only in graphs. struct sim_step has the address in `addr`, and for STEP_ALLOC the bytes in `value`. */
+	/* Only in graphs. `addr` has the address; for STEP_ALLOC, `value` has the bytes. */
 	STEP_ALLOC,
 	STEP_FREE,
 };
@@ -176,7 +173,7 @@ struct sim {
 	struct sim_device devices[SIM_MAX_CARDS];
 	CUcontext contexts;
 	uint32_t next_context;
-	atomic_uint captures; /* number of captures in progress; at 0 every check is cheap */
+	atomic_uint captures; /* in progress; sim_unsafe() needs no lock while it is 0 */
 };
 
 enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
@@ -197,7 +194,6 @@ extern pthread_mutex_t sim_capture_lock, sim_event_lock;
 			return error; \
 	} while (0)
 
-/* SIM_WITH_LOCK() holds sim.lock until the end of the block. */
 static inline pthread_mutex_t *sim_lock(void)
 {
 	pthread_mutex_lock(&sim.lock);
@@ -210,10 +206,7 @@ static inline void sim_unlock(pthread_mutex_t **lock)
 #define SIM_WITH_LOCK() \
 	__attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *sim_lock_ = sim_lock()
 
-/*
- * lib.c. An entry point that needs cuInit() begins with SIM_ENTER, which fails if the library is not initialized, or if
- * ALLOT_SIM_FAULT asks for a fault in this function.
- */
+/* lib.c. SIM_ENTER begins each entry point: it fails before cuInit(), or if ALLOT_SIM_FAULT asks for a fault there. */
 CUresult sim_enter_slow(const char *name, bool needs_init);
 static inline CUresult sim_enter(const char *name)
 {
@@ -245,7 +238,7 @@ static inline CUresult sim_enter(const char *name)
 	}
 /* visible.c. Fills sim.devices. */
 CUresult sim_find_devices(void);
-/* future.c. Returns SIM_FUTURE_VERSION if ALLOT_SIM_FUTURE is set, else SIM_DRIVER_VERSION. */
+/* future.c */
 int sim_driver_version(void);
 /* Counts an allocation. True if it must fail because of ALLOT_SIM_FAULT=oom-after=N. */
 bool sim_fault_oom(void);
@@ -268,32 +261,28 @@ static inline struct sim_device *sim_context_device(CUcontext ctx)
 	return &sim.devices[ctx->dev];
 }
 
-/* sm_share.c: the part of a card's SMs that a process and its kernels get. */
-/* Returns the number of SMs that a new context may use, from CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
+/* sm_share.c. Returns the number of SMs that a new context may use, by CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
 uint32_t sim_space_sms(const struct sim_device *device);
 /* Returns the context's SMs in millionths of the GPU's. */
 uint64_t sim_space_limit(CUcontext ctx);
-/*
- * *ret_ns is how long a step takes when nothing else runs in its context; *ret_part is the part of the GPU's SMs that the step
- * then takes, in millionths.
- */
+/* *ret_ns: the time if nothing else runs in the context. *ret_part: the millionths of the GPU's SMs taken meanwhile. */
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part);
 
 /* stream.c */
-/* Finds the stream of handle. NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD mean a default stream of the current context. */
+/* NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD mean a default stream of the current context. */
 CUresult sim_stream(CUstream handle, bool ptds, CUstream *ret_stream);
 CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_t wire_flags);
 void sim_stream_free(CUstream stream);
 /* Adds the step to the stream's capture if there is one, else sends it to the server. */
 CUresult sim_submit(CUstream stream, const struct sim_step *step);
-/* As sim_submit(), without the check for a capture. launches: how many launches the step counts as. */
+/* As sim_submit(), without the check for a capture. The step counts as `launches` launches. */
 CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t launches);
 CUresult sim_stream_wait(CUstream stream);
 CUresult sim_context_wait(CUcontext ctx);
 
 /* capture.c */
-/* Fails, and breaks the capture, if a capture in progress forbids the program's call. */
+/* If a capture in progress forbids the program's call: breaks the capture and returns an error. */
 CUresult sim_unsafe_slow(void);
 static inline CUresult sim_unsafe(void)
 {
@@ -301,10 +290,7 @@ static inline CUresult sim_unsafe(void)
 									 : CUDA_SUCCESS;
 }
 #define SIM_UNSAFE() SIM_TRY(sim_unsafe())
-/*
- * Return true if a capture concerns the work: then *ret_result is the result of the program's call, and nothing goes to the
- * server. Otherwise the caller sends the work to the server.
- */
+/* True: a capture took or forbade the work; *ret_result is the call's result. False: send the work to the server. */
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_capture_wait_event(CUstream stream, CUevent event, CUresult *ret_result);
@@ -320,7 +306,7 @@ bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_
 
 /* graph_memory.c: memory that graphs allocate. Returns the address of a new range; 0 if none is left. */
 uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes);
-/* Makes sure that the device has this much graph memory, which stays reserved after a launch. */
+/* Makes sure that the device has this much graph memory. The memory stays reserved after a launch. */
 CUresult sim_graph_map(CUdevice dev, uint64_t bytes);
 /* Frees all graph memory of the device: for a trim, and when its last context ends. Call with sim.lock held. */
 void sim_graph_memory_gone(struct sim_device *device);
@@ -328,7 +314,7 @@ void sim_graph_memory_gone(struct sim_device *device);
 /* host_work.c: work of a stream that the host does, such as callbacks. */
 CUresult sim_host_post(CUstream stream, const struct sim_step *step);
 
-/* va.c: device addresses. Finding the region that contains an address takes constant time. */
+/* va.c: device addresses */
 enum sim_region_kind {
 	REGION_LINEAR,
 	REGION_HEAP,     /* 2 MiB in slots of 512 bytes */
@@ -361,7 +347,7 @@ void sim_va_free(struct sim_region *region);
 struct sim_region *sim_va_find(uint64_t addr);
 struct sim_region *sim_va_list(void);
 bool sim_va_is_device(uint64_t addr);
-/* Gives the region host memory for its contents, if `must` is set or the limit BACKED_MAX (va.c) allows that. */
+/* Backs the region with host memory for its contents, if `must` is set or BACKED_MAX (va.c) is not reached. */
 void sim_va_add_backing(struct sim_region *region, bool must);
 /* True if n bytes at addr may be read and written by this process. */
 bool sim_va_has_bytes(uint64_t addr, uint64_t n);
@@ -371,7 +357,7 @@ CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, u
 void sim_block_free(uint32_t block);
 uint64_t sim_round(CUdevice dev, uint64_t bytes); /* rounds up to the GPU's granularity */
 CUresult sim_free(uint64_t addr);                 /* call with sim.lock held */
-/* frees the region and its memory; call with sim.lock held */
+/* Frees the region and its memory. Call with sim.lock held. */
 void sim_region_drop(struct sim_region *region);
 /* Finds the allocation that contains addr. Call with sim.lock held. */
 bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
@@ -391,13 +377,10 @@ void sim_pools_trim_after_sync(CUdevice dev);
 /* Returns the device's default pool, made at the first use. Call with sim.lock held. */
 CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
-/* copy.c. Returns the step of a copy in the context: its time and its direction, by the kinds of memory at both ends. */
+/* copy.c. Returns the copy's time and direction, by the kinds of memory at both ends. */
 struct sim_step sim_copy_3d_step(CUcontext ctx, const CUDA_MEMCPY3D *copy);
 void sim_vmm_region_gone(struct sim_region *region);
-/*
- * sim_vmm_find() finds the mapping that contains addr. sim_vmm_has_bytes() returns true if host memory has the contents of n
- * bytes from addr on. Call with sim.lock held.
- */
+/* sim_vmm_has_bytes(): true if host memory has the contents of n bytes at addr. Call both with sim.lock held. */
 bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 bool sim_vmm_has_bytes(uint64_t addr, uint64_t n);
 

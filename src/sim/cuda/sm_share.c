@@ -1,15 +1,12 @@
-/*
- * How many SMs and how much time kernels take. A kernel's blocks are spread evenly over the SMs that its process may use. Each
- * block takes a share of its SM in proportion to its threads.
- */
+/* A kernel's blocks are spread evenly over its process's SMs. A block takes a part of an SM in proportion to its threads. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
 
 #define SM_THREADS 2048
 #define SM_BLOCKS 32
-#define ALL 1000000  /* SMs of a GPU, in the units of SIM_WORK */
-#define COPIES 10000 /* a copy's part of ALL: copies take hardly any SMs */
+#define ALL 1000000  /* all SMs of a GPU, in millionths */
+#define COPIES 10000 /* millionths: a copy takes hardly any SMs */
 #define TAIL_WAVES 0.2
 
 uint32_t sim_space_sms(const struct sim_device *device)
@@ -28,7 +25,7 @@ uint64_t sim_space_limit(CUcontext ctx)
 	return (uint64_t)ctx->sms * ALL / (uint64_t)sim_context_device(ctx)->info.sms;
 }
 
-/* Returns how many threads a block counts as: at most info->busy_threads, which keep a whole SM busy. */
+/* Counts at most busy_threads of a block's threads, because so many keep a whole SM busy. */
 static uint64_t busy_threads(const struct sim_card_info *info, uint64_t threads)
 {
 	return SIM_MIN(threads, info->busy_threads);
@@ -43,7 +40,7 @@ static uint64_t part_of(const struct sim_card_info *info, const struct sim_step 
 	return SIM_MAX(SIM_MIN(busy, full) * ALL / full, 1);
 }
 
-/* Returns how long the SM with the most blocks works, as a multiple of the time of an SM that is not full; at least 1. */
+/* Returns how long the SM with the most blocks works, as a multiple of the time of an SM that is not full. At least 1. */
 static double sm_length(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
 {
 	uint64_t most = (step->blocks - 1) / sms + 1;
@@ -54,8 +51,8 @@ static double sm_length(const struct sim_card_info *info, const struct sim_step 
 }
 
 /*
- * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200 (2026-11-23). If all blocks fit on
- * the GPU at once, the SM with the most blocks sets the time. Otherwise the time is as many waves as the blocks need, plus
+ * Returns how many times longer a kernel takes on `sms` SMs than on all, as measured on an H200. If all blocks fit on the GPU
+ * at once, the SM with the most blocks sets the time. Otherwise the time is the number of waves that the blocks need, plus
  * TAIL_WAVES.
  */
 static double slowdown(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
@@ -83,7 +80,7 @@ void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_n
 	*ret_part = part_of(info, step);
 	if (sms >= (uint64_t)info->sms)
 		return;
-	/* On fewer SMs the kernel takes longer, and occupies a smaller part of the GPU. An endless kernel stays endless. */
+	/* On fewer SMs, a kernel takes longer and occupies a smaller part of the GPU. An endless kernel stays endless. */
 	longer = slowdown(info, step, sms);
 	*ret_part = SIM_MIN((uint64_t)((double)*ret_part / longer), sim_space_limit(stream->ctx));
 	if (step->ns < UINT64_MAX / 4)

@@ -1,4 +1,4 @@
-/* Finds which devices a program sees, and in which order: by CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and MIG. */
+/* Which devices a program sees, and in which order: by CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and MIG. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -63,9 +63,9 @@ static int by_uuid(const char *word, size_t length, const struct listed *l)
 }
 
 /*
- * Returns the device of the next entry of CUDA_VISIBLE_DEVICES, and moves *at past the entry. As in driver 580, strtol reads a
- * number, a UUID may be shortened, and all entries must be numbers if the first is one, else UUIDs. Returns -1 at an invalid
- * entry, which ends the list.
+ * Returns the device that the next entry of CUDA_VISIBLE_DEVICES names, and moves *at past the entry. -1: the entry is invalid,
+ * which ends the list. As in driver 580, a UUID may be shortened, and all entries must be of the first one's kind: numbers or
+ * UUIDs.
  */
 static int next_visible(const char **at, bool *is_uuid, bool is_first, const struct listed *l)
 {
@@ -128,7 +128,7 @@ static void keep_one_instance(void)
 	}
 }
 
-/* Fills sim.devices. Returns CUDA_ERROR_INVALID_DEVICE if the list names a GPU twice, as the driver does. */
+/* As the driver, returns CUDA_ERROR_INVALID_DEVICE if the list names a GPU twice. */
 static CUresult choose(const char *visible, const struct listed *l)
 {
 	bool is_uuid = false, taken[SIM_MAX_CARDS] = { false };

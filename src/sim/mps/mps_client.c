@@ -18,7 +18,7 @@ static struct {
 	void *data;
 } attached = { .fd = -1 };
 
-/* Calls gone() when the server ends or drops this process. The server sends no more bytes, so recv() returns only then. */
+/* The server sends no more bytes, so recv() returns only when the server ends or drops this process. */
 static void *watch(void *unused)
 {
 	char byte;

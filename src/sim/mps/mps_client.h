@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * Connects to the MPS control daemon of CUDA_MPS_PIPE_DIRECTORY. Returns 1 if a server accepted this process; a new thread
- * calls gone(data) when that server ends or drops this process. Returns 0 if there is no daemon; the program then goes on
- * without MPS, as with the real driver. Returns -EUSERS if the server is full, -ECONNREFUSED if the server has ended and there
- * is no new one yet.
+ * Connects to the MPS control daemon of CUDA_MPS_PIPE_DIRECTORY. 1: a server accepted this process, and a new thread calls
+ * gone(data) when that server ends or drops the process. 0: there is no daemon; as with the real driver, the program runs
+ * without MPS. -EUSERS: the server is full. -ECONNREFUSED: the server has ended, and no new one is ready.
  */
 int mps_attach(void (*gone)(void *data), void *data);
 

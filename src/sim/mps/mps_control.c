@@ -1,7 +1,7 @@
 /*
- * A simulated nvidia-cuda-mps-control: the control daemon (-d, -f), the tool that sends commands to it, and the server, a child
- * process for each user. Command line, files, log lines and ways to end are those of the real program, as far as allot relies
- * on them. docs/guide/time-or-space.md lists what is missing.
+ * A simulated nvidia-cuda-mps-control: the control daemon (-d, -f), the tool that sends commands to it, and a server process
+ * for each user. Command line, files, log lines and ways to end are as in the real program, as far as allot relies on them.
+ * docs/guide/time-or-space.md lists what is missing.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,17 +28,17 @@
 struct server {
 	pid_t pid;
 	uid_t uid;
-	/* passes clients to the server; shut down for writing to ask the server to end */
+	/* passes clients to the server; shut down for writing to make the server end */
 	int fd;
-	bool is_faulty; /* after "sim_fault PID stays": accepts no clients any more */
+	bool is_faulty; /* after "sim_fault PID stays": accepts no more clients */
 };
 
 static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
-static int64_t away_until_ms; /* until then, clients are refused because a server has ended */
-static int connection = -1;   /* the connection served now, or the last one; -1 if none yet */
-/* how many clients are still to be refused; set by "sim_refuse N" */
+static int64_t away_until_ms; /* until then, clients are refused, because a server has ended */
+static int connection = -1;   /* served now, or served last; -1 if none yet */
+/* clients still to be refused; set by "sim_refuse N" */
 static long refusals;
 
 static const char *pipe_dir(void)
@@ -55,8 +55,6 @@ static int control_address(struct sockaddr_un *ret)
 
 	return n < (int)sizeof(ret->sun_path) ? 0 : -ENAMETOOLONG;
 }
-
-/* ---- the command tool ---- */
 
 static int run_tool(void)
 {
@@ -80,8 +78,6 @@ static int run_tool(void)
 	return 0;
 }
 
-/* ---- servers ---- */
-
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -90,10 +86,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/*
- * True if the client must be refused: because "sim_refuse" asked for it (then this refusal is counted), or because a server
- * ended less than AWAY_MS ago.
- */
+/* True if "sim_refuse" asked for this refusal, or if a server ended less than AWAY_MS ago. */
 static bool must_refuse(void)
 {
 	if (refusals > 0) {
@@ -166,8 +159,6 @@ static struct server *server_of_pid(int pid)
 	return NULL;
 }
 
-/* ---- commands ---- */
-
 static void list_clients(const struct server *s, char *text, size_t size)
 {
 	char question = 'l';
@@ -218,7 +209,7 @@ static void quit(void)
 	}
 }
 
-/* Runs one command, and writes its output to `text`. As in the real program, an unknown command gives only a message. */
+/* Runs one command. As in the real program, an unknown command only gives a message in `text`. */
 static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t size)
 {
 	unsigned long number;
@@ -251,8 +242,6 @@ static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t
 	}
 }
 
-/* ---- connections ---- */
-
 static void pass_to_server(int fd, const struct ucred *who, int listen_fd)
 {
 	static const char away = MPS_AWAY;
@@ -266,7 +255,7 @@ static void pass_to_server(int fd, const struct ucred *who, int listen_fd)
 	(void)n;
 }
 
-/* Connections are served one at a time. If a peer sends nothing for a second, its commands so far are run. */
+/* Connections are served one at a time. If a peer sends nothing for a second, the commands so far are run. */
 static void take_connection(int fd, int listen_fd)
 {
 	struct timeval patience = { .tv_sec = 1 };
@@ -296,8 +285,6 @@ static void take_connection(int fd, int listen_fd)
 	n = send(fd, reply, strlen(reply), MSG_NOSIGNAL);
 	(void)n;
 }
-
-/* ---- the daemon ---- */
 
 static int listen_at(void)
 {
@@ -329,7 +316,7 @@ static int listen_at(void)
 
 static void on_child(int number)
 {
-	/* The handler does nothing: the signal only has to interrupt poll(). */
+	/* The signal only has to interrupt poll(). */
 }
 
 static int serve(int fd)

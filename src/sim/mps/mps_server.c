@@ -19,7 +19,7 @@ struct client {
 
 static struct client clients[MPS_CLIENTS_MAX];
 static unsigned client_count;
-static bool is_server; /* this process is a server, not the control daemon */
+static bool is_server; /* false: this is the control daemon */
 
 void mps_log(const char *format, ...)
 {
@@ -81,10 +81,7 @@ static void send_client_list(int control_fd)
 	send(control_fd, text, strlen(text) + 1, MSG_NOSIGNAL);
 }
 
-/*
- * Handles a fatal fault: drops the client `pid`, or all clients for MPS_FAULT_OF_ALL. Returns false if pid is negative: then
- * the server must end.
- */
+/* Drops the client `pid`, or all clients for MPS_FAULT_OF_ALL. False if pid is negative: the server must end. */
 static bool fault(int pid)
 {
 	if (pid <= 0)
@@ -107,10 +104,7 @@ static bool fault(int pid)
 	return true;
 }
 
-/*
- * Handles a message of the control daemon. Returns false if the daemon is gone, or wants this server to end. Sets *ret_again if
- * clients were dropped, so that the result of the last poll() is out of date.
- */
+/* False: this server must end. Sets *ret_again if clients were dropped, so that the last poll()'s result is out of date. */
 static bool handle_control(int control_fd, bool *ret_again)
 {
 	union {

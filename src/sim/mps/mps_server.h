@@ -7,7 +7,7 @@
  */
 int mps_serve(int control_fd);
 
-/* The control daemon sends this instead of a client's pid to make the server drop all its clients. */
+/* Sent instead of a client's pid, this makes the server drop all its clients. */
 #define MPS_FAULT_OF_ALL 0
 
 /* For the control daemon: passes a client's connection to the server. Returns 0 or -errno. */

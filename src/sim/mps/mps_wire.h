@@ -1,6 +1,6 @@
 /*
  * The protocol between the simulated nvidia-cuda-mps-control, its servers and its clients. A client connects to "control" in
- * the pipe directory and says that it is a client. The control daemon passes the connection to the server of the client's user,
+ * the pipe directory and sends MPS_CLIENT_HELLO. The control daemon passes the connection to the server of the client's user,
  * where it stays until the server ends.
  */
 #pragma once
@@ -9,10 +9,7 @@
 #define MPS_PID_FILE "nvidia-cuda-mps-control.pid"
 #define MPS_CLIENT_HELLO "client\n" /* any other text is a command of the tool */
 
-/*
- * The one-byte answer to a client. TAKEN: accepted. FULL: the server has MPS_CLIENTS_MAX clients. AWAY: there is no server at
- * the moment.
- */
+/* The one-byte answer to a client: accepted, the server has MPS_CLIENTS_MAX clients, or there is no server now. */
 #define MPS_TAKEN 't'
 #define MPS_FULL 'f'
 #define MPS_AWAY 'a'

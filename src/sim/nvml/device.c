@@ -1,10 +1,9 @@
-/* Answers queries for a device's properties that do not change. */
+/* Properties of a device that do not change. */
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/nvml/nvml.h"
 
-/* A function whose answer is one value. */
 #define SIMPLE_BY(getter, symbol, type, value) \
 	nvmlReturn_t symbol(nvmlDevice_t device, type *out) \
 	{ \
@@ -48,7 +47,7 @@ SIMPLE(nvmlDeviceGetDisplayActive, int, 0)
 SIMPLE(nvmlDeviceGetDisplayMode, int, 0)
 SIMPLE(nvmlDeviceGetAccountingBufferSize, unsigned int, 4000)
 
-/* Functions that fail, because the simulated machine has no accounting, fans and counters, like real machines with H200. */
+/* The simulated machine has no accounting, fans and counters, like real machines with H200. */
 #define NOT_SUPPORTED(symbol, ...) \
 	nvmlReturn_t symbol(nvmlDevice_t device, __VA_ARGS__) \
 	{ \
@@ -179,10 +178,7 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 	return NVML_ERROR_NOT_SUPPORTED;
 }
 
-/*
- * Returns an nvmlGpuTopologyLevel_t, the nearest part that connects two GPUs: 10 one PCIe switch, 20 several switches, 30 the
- * host bridge, 40 the NUMA node, 50 none of these.
- */
+/* nvmlGpuTopologyLevel_t: 10 one PCIe switch connects the GPUs, 20 several, 30 the host bridge, 40 the NUMA node, 50 none */
 static int pcie_ancestor(const struct sim_card_info *a, const struct sim_card_info *b)
 {
 	unsigned int same = 0;
@@ -217,7 +213,7 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int
 	return NVML_SUCCESS;
 }
 
-/* Returns the number of links in use. If they go to a switch, each peer's entry of info.links[] is that number. */
+/* Counts links in use. If they go to a switch, each peer's entry of info.links[] is already that count. */
 static unsigned int links_of(const struct nvmlDevice_st *d)
 {
 	unsigned int links = 0;
@@ -230,7 +226,7 @@ static unsigned int links_of(const struct nvmlDevice_st *d)
 	return links;
 }
 
-/* Returns the GPU at the other end of a link, NULL if the link has no peer. Not for a GPU whose links go to a switch. */
+/* Returns the GPU at the other end of a link, or NULL. Not for a GPU whose links go to a switch. */
 static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsigned int link)
 {
 	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++) {
@@ -241,10 +237,7 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 	return NULL;
 }
 
-/*
- * Checks a link's number. A GPU without NVLink supports no link function. Numbers from links_of() to SIM_LINKS - 1 are valid
- * too: such a link is off, and only calls that ask for its peer fail.
- */
+/* Numbers from links_of() to SIM_LINKS - 1 are valid too: such a link is off, and only calls that ask for its peer fail. */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {
 	NVML_FAIL_IF(!links_of(d), NVML_ERROR_NOT_SUPPORTED);

@@ -1,4 +1,4 @@
-/* Event sets. They deliver the Xids and memory errors of the GPUs that are registered with them. */
+/* Event sets deliver the Xids and memory errors of the GPUs that are registered with them. */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
@@ -52,7 +52,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 		       : NVML_SUCCESS;
 }
 
-/* Converts a server's note to NVML's event. For a MIG instance, the device is its GPU, and the ids name the instance. */
+/* For a MIG instance, the event's device is its GPU, and the ids name the instance. */
 static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 		 const struct sim_reply_msg *note)
 {
@@ -68,10 +68,7 @@ static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 	};
 }
 
-/*
- * Waits for an event of the set's GPUs. Each event goes to only one waiting thread, and is lost if that thread's set lacks the
- * GPU.
- */
+/* Each event goes to only one waiting thread, and is lost if that thread's set lacks the GPU. */
 static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
 {
 	uint64_t until = sim_clock_ns() + timeout_ms * 1000000ull;

@@ -1,4 +1,4 @@
-/* The MIG instances of a GPU. They exist from the start and never change. */
+/* The MIG instances of a GPU exist from the start and never change. */
 #include "sim/nvml/nvml.h"
 
 #define ARCHITECTURE_WITH_MIG 8 /* compute capability of Ampere */
@@ -40,7 +40,7 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/* Begins a function about an instance: `d` is the instance; `out` is where the answer goes. */
+/* Begins a function about an instance: `d` is the instance, and the answer goes to `out`. */
 #define OF_INSTANCE(out) \
 	nvmlReturn_t result_; \
 	const struct nvmlDevice_st *d = nvml_device(device, &result_); \

@@ -9,7 +9,7 @@
 
 struct nvmlDevice_st {
 	uint32_t card; /* the server's number */
-	/* a GPU's position in the order of PCI addresses; a MIG instance's index on its GPU */
+	/* of a GPU: its position in the order of PCI addresses; of a MIG instance: its index on its GPU */
 	uint32_t index;
 	struct sim_card_info info;
 };
@@ -28,32 +28,23 @@ extern struct link nvml_link;
 		return result; \
 	}
 
-/*
- * Returns the GPU or MIG instance of a handle. If there is none, returns NULL with UNINITIALIZED or INVALID_ARGUMENT in
- * *ret_result.
- */
+/* Returns the GPU or MIG instance of a handle, or NULL with UNINITIALIZED or INVALID_ARGUMENT in *ret_result. */
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* As nvml_device(), for questions that only a GPU can answer: for an instance returns NULL with NOT_SUPPORTED. */
+/* As nvml_device(), for questions that only a GPU can answer: for an instance, NULL with NOT_SUPPORTED. */
 const struct nvmlDevice_st *nvml_whole_card(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* Finds a GPU or instance by the server's number. NULL if there is none. */
+/* Finds a GPU or instance by the server's number; NULL if there is none. */
 struct nvmlDevice_st *nvml_device_at(uint32_t card);
 bool nvml_is_up(void);
-/* Returns the number of GPUs and MIG instances together. */
+/* Counts GPUs and MIG instances. */
 uint32_t nvml_devices(void);
 nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
-/*
- * Returns the GPU's present state, followed by its processes; the caller frees it. On failure returns NULL and sets
- * *ret_result; GPU_IS_LOST means that the GPU fell off the bus.
- */
+/* Returns the GPU's state, followed by its processes; the caller frees it. On failure NULL, with the reason in *ret_result. */
 struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
 /* As nvml_state(), with the processes' use of the GPU in the last age_us microseconds. */
 struct sim_card_state *nvml_state_since(nvmlDevice_t device, uint64_t age_us,
 					nvmlReturn_t *ret_result);
 
-/*
- * Begins an entry point that answers a question. `d` is the device that `find` returns; `out` is where the answer goes. The
- * function returns an error if there is no device or `out` is NULL.
- */
+/* Begins an entry point with the device `d`. Returns an error from it if find() fails or `out` is NULL. */
 #define NVML_BEGIN(find, out) \
 	const struct nvmlDevice_st *d; \
 	nvmlReturn_t getter_result_; \

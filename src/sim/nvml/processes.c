@@ -1,6 +1,4 @@
-/*
- * Lists the processes on a device. Imitates the defects of NVML that the simulated GPU's description names (sim/server/spec.h).
- */
+/* Lists the processes on a device, with the defects of NVML that the GPU's description asks for (enum sim_defect). */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +8,7 @@
 #define NO_INSTANCE ~0u
 #define RECENT_US 1000000 /* age of the oldest sample of use, if the caller gives no time */
 
-/* Lists the compute processes. `entry` is the size of an element of infos: older structs lack the last members. */
+/* `entry` is the size of an element of infos: older structs lack the last members. */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
 {
 	nvmlReturn_t r;
@@ -108,7 +106,7 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 	return NVML_SUCCESS;
 }
 
-/* Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides; state->processes if none is hidden. */
+/* Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides; state->processes if none. */
 static uint32_t hidden_process(const struct nvmlDevice_st *device,
 			       const struct sim_card_state *state)
 {
@@ -162,7 +160,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 			};
 		n++;
 	}
-	/* Without enough room the driver returns the number that is always enough: all processes. */
+	/* Without enough room the driver returns a number that is always enough: all processes. */
 	*count = samples && n <= room ? n : state->processes;
 	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND
 				 : NVML_ERROR_INSUFFICIENT_SIZE;
@@ -170,7 +168,6 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	return r;
 }
 
-/* As nvmlDeviceGetProcessUtilization(), in the newer layout. */
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 						   nvmlProcessesUtilizationInfo_t *info)
 {

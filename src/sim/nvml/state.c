@@ -1,7 +1,4 @@
-/*
- * Answers queries for a device's memory and utilization. Imitates the defects of NVML that the GPU's description names
- * (sim/server/spec.h).
- */
+/* A device's memory and utilization, with the defects of NVML that the GPU's description asks for (enum sim_defect). */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
@@ -107,7 +104,6 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 	return r;
 }
 
-/* Sets *out to a value from `idle` to `busy`, in proportion to the GPU's load. */
 static nvmlReturn_t by_load(nvmlDevice_t device, unsigned int *out, unsigned int idle,
 			    unsigned int busy)
 {

@@ -1,4 +1,3 @@
-/* Starts the simulated NVML, and finds devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +84,7 @@ static nvmlReturn_t init(unsigned int flags)
 	nvmlReturn_t r = NVML_SUCCESS;
 
 	pthread_mutex_lock(&lock);
-	/* The link is dead if its server is gone, or if this process is a forked child and the link was its parent's. */
+	/* The link is dead if its server is gone, or if it is a forked child's copy of its parent's link. */
 	if (users && atomic_load(&nvml_link.dead)) {
 		link_close(&nvml_link);
 		users = 0;
@@ -115,7 +114,7 @@ nvmlReturn_t nvmlShutdown(void)
 	return r;
 }
 
-/* Opens a new link in a forked child, whose copy is dead (server_link.h), because the real NVML works in such a child. */
+/* The real NVML works in a forked child. There the copied link is dead (server_link.h), so this opens a new one. */
 static void follow_fork(void)
 {
 	pthread_mutex_lock(&lock);
@@ -266,7 +265,7 @@ static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 	return NVML_SUCCESS;
 }
 
-/* The first version of this call sets *device to the last device if the index is too large (NVML 580 on an H200). */
+/* As NVML 580 on an H200, this first version sets *device to the last device if the index is too large. */
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
 {
 	if (nvml_is_up() && device && cards_n && index >= cards_n)

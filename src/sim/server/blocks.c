@@ -1,4 +1,4 @@
-/* Keeps device memory: which client holds which block, and how long a block lives. */
+/* Device memory: which client holds which block, and how long a block lives. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -48,10 +48,7 @@ static bool holds_grow(struct server *s)
 	return true;
 }
 
-/*
- * Chooses the client for which NVML counts the block. As on a real H200 (driver 580), that is the oldest holder; if the oldest
- * is an exported descriptor, NVML counts the block for no process.
- */
+/* As in driver 580, NVML counts a block for its oldest holder, or for no process if that is an exported descriptor. */
 static void choose_counted_hold(struct server *s, const struct block *block)
 {
 	uint64_t since = UINT64_MAX;
@@ -73,7 +70,6 @@ static void choose_counted_hold(struct server *s, const struct block *block)
 	oldest->client->held_bytes[block->card] += block->bytes;
 }
 
-/* Gives the client a hold on the block, which adds 1 to block->holds. Returns NULL if out of memory. */
 static struct hold *hold_new(struct server *s, struct client *c, struct block *block, bool counted)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));

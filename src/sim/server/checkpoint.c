@@ -104,10 +104,7 @@ void checkpoint_client_gone(struct server *s, struct client *c)
 		munmap(c->gate, sizeof(*c->gate));
 }
 
-/*
- * Returns SIM_OK if client c may make the request `type` about the target in the target's present state, else the driver's
- * error.
- */
+/* Returns SIM_OK if c may make this request about the target in its present state, else the driver's error. */
 static int check(const struct client *c, const struct client *target, uint32_t type)
 {
 	static const enum sim_process before[] = {

@@ -9,14 +9,11 @@ struct engine_card;
 struct engine_proc;
 struct engine_stream;
 
-/* Runs everything of proc that takes no time, until the head of each stream takes time or waits. */
+/* Completes all ops of proc that take no time, until the head of each stream takes time or waits. */
 void engine_run_untimed_proc(struct engine *e, struct engine_proc *proc);
 /* As engine_run_untimed_proc(), for all processes, until no more events happen. */
 void engine_run_untimed(struct engine *e);
-/*
- * Removes the op at the head of s, and completes the event that the op records. Calls op_notice() if the op asks for a notice
- * of its end. Does not call it for ENGINE_HOST and ENGINE_SPIN, whose notice was sent when they began.
- */
+/* Removes the op at the head of s, completes its event, and gives its notice (HOST and SPIN gave theirs when they began). */
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
-/* Chooses another process to run if the current one has no work. Call when a process has gained or lost work. */
+/* Gives the card to another process if the current one has no work. Call when a process has gained or lost work. */
 void engine_reschedule(struct engine_card *card);

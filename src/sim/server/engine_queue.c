@@ -1,4 +1,4 @@
-/* The part of the time model that keeps streams, their queues, and events. See gpu_engine.h. */
+/* The part of the time model (gpu_engine.h) that keeps streams, their queues, and events. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +57,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	s->proc->completed += op->launches;
 	if (op->kind == ENGINE_RECORD)
 		complete_event(e, op->event, op->event_no);
-	/* Drop the op's reference after complete_event(), because it may be the event's last reference. */
+	/* Drop the op's reference after complete_event(), because it may be the event's last one. */
 	if (op->event)
 		event_unref(e, op->event);
 	if (op->notify && tell_end)
@@ -66,7 +66,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	e->spare = op;
 }
 
-/* True if the stream must wait: the legacy stream and the blocking streams of a context wait for each other's older work. */
+/* The legacy stream and the blocking streams of a context wait for each other's older work. */
 static bool is_blocked(const struct engine_stream *s)
 {
 	const struct engine_stream *o;
@@ -81,7 +81,7 @@ static bool is_blocked(const struct engine_stream *s)
 	return false;
 }
 
-/* Completes ops at the head of s that take no time, until one takes time or must wait. Returns whether it completed any. */
+/* Completes ops at the head of s that take no time, until one takes time or must wait. True if it completed any. */
 static bool settle_stream(struct engine *e, struct engine_stream *s)
 {
 	bool moved = false;
@@ -133,7 +133,6 @@ static void start(struct engine_proc *proc, struct engine_stream *s)
 		proc->ways |= 1u << s->head->way;
 }
 
-/* Returns the stream with the oldest head that may start now, or NULL. */
 static struct engine_stream *next_to_start(const struct engine_proc *proc)
 {
 	struct engine_stream *oldest = NULL;
@@ -146,7 +145,7 @@ static struct engine_stream *next_to_start(const struct engine_proc *proc)
 	return oldest;
 }
 
-/* Chooses the work that runs. Work that has begun goes on. */
+/* Work that has begun goes on. */
 static void choose(struct engine_proc *proc)
 {
 	struct engine_stream *s;

@@ -1,7 +1,4 @@
-/*
- * The part of the time model that keeps cards and their time slices, and advances virtual time from one change to the next. See
- * gpu_engine.h.
- */
+/* The part of the time model (gpu_engine.h) that keeps cards and their time slices, and advances virtual time. */
 #include "sim/server/gpu_engine.h"
 
 #include <assert.h>
@@ -97,10 +94,7 @@ static bool is_slowed(struct rate rate)
 	return rate.done < rate.in;
 }
 
-/*
- * Converts the part of the progress that is below 1 ns (op->remainder) to units of 1/in ns. Rounds down, so that no work ends
- * early.
- */
+/* Converts progress below 1 ns (op->remainder) to units of 1/in ns. Rounds down, so that no work ends early. */
 static uint64_t scale_remainder(const struct engine_op *op, uint64_t in)
 {
 	if (!op->remainder || op->remainder_base == in)
@@ -119,7 +113,7 @@ static uint64_t time_to_finish(const struct engine_op *op, struct rate rate)
 	return ns < INT64_MAX ? (uint64_t)ns : INT64_MAX;
 }
 
-/* Lets the work run for `ns` at the rate. Returns how many ns of the work were done. */
+/* Runs the work for `ns` at the rate. Returns how many ns of the work were done. */
 static uint64_t run_work(struct engine_op *op, uint64_t ns, struct rate rate)
 {
 	uint64_t done = ns;
@@ -149,10 +143,7 @@ static bool is_contended(const struct engine_card *card)
 	return false;
 }
 
-/*
- * Returns the next process after `after` that has work. The list counts as a ring, so if only `after` has work, returns
- * `after`. Begins at the list's start if `after` is NULL. Returns NULL if no process has work.
- */
+/* Returns the next process after `after` with work, in a ring that ends with `after` itself. NULL if there is none. */
 static struct engine_proc *next_runnable(struct engine_card *card, struct engine_proc *after)
 {
 	struct engine_proc *p = after;
@@ -306,7 +297,7 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 	meter_add(&card->meter, e->now_ns, e->now_ns + ns);
 }
 
-/* Removes a process's finished work in the order of submission. Returns whether there was any. */
+/* Removes a process's finished work in the order of submission. True if there was any. */
 static bool pop_finished(struct engine *e, struct engine_proc *p)
 {
 	bool any = false;
@@ -366,17 +357,14 @@ void engine_advance(struct engine *e, uint64_t t_ns)
 	}
 }
 
-/* Returns the earliest possible time at which stream s has done its work up to cum_ns (struct engine_op). */
+/* Returns a lower bound on when stream s has done its work up to cum_ns (struct engine_op). */
 static uint64_t completion_bound(const struct engine *e, const struct engine_stream *s,
 				 uint64_t cum_ns)
 {
 	return e->now_ns + (cum_ns > s->done_ns ? cum_ns - s->done_ns : 0);
 }
 
-/*
- * As completion_bound(), but not before `change`, the time of the engine's next change (engine_next_change()). ENGINE_NEVER
- * while the stream waits for the host.
- */
+/* As completion_bound(), but not before `change`, the engine's next change. ENGINE_NEVER while s waits for the host. */
 static uint64_t next_completion(const struct engine *e, const struct engine_stream *s,
 				uint64_t cum_ns, uint64_t change)
 {
@@ -428,7 +416,7 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 	for (const struct engine_stream *s = proc->streams; s; s = s->next) {
 		if (s->runs && s->head->left_ns < least)
 			least = s->head->left_ns;
-		/* The awaited event may happen at `change`, and the work behind it may end at once: so no later bound holds. */
+		/* No later bound holds: the awaited event may happen at `change`, and the work behind it may end at once. */
 		if (s->head && s->head->kind == ENGINE_AWAIT)
 			return change;
 	}

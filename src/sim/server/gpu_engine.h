@@ -1,7 +1,7 @@
 /*
- * The time model of the simulated GPUs ("cards"): pure policy on virtual time, without a clock and without I/O. The caller says
- * when work was submitted and up to which time to advance. All completion times follow by arithmetic, so a late call changes
- * only when the caller learns of a completion.
+ * The time model of the simulated GPUs ("cards"), on virtual time, without a clock and without I/O. The caller says when work
+ * was submitted and up to which time to advance. All completion times follow by arithmetic, so a late call changes only when
+ * the caller learns of a completion.
  *
  * The model, per card:
  *
@@ -33,7 +33,7 @@
 
 #define ENGINE_NEVER UINT64_MAX
 #define ENGINE_ALL 1000000U /* all SMs of a card; parts of them are given in millionths */
-/* Limit of the pieces of a process's work that run at once: an H200's limit of concurrent kernels. */
+/* Most pieces of a process's work that run at once: an H200's limit of concurrent kernels. */
 #define ENGINE_AT_ONCE 128
 
 struct engine;
@@ -48,18 +48,15 @@ enum engine_op_kind {
 	ENGINE_SPIN,   /* occupies the card until the host releases it */
 };
 
-/*
- * An event, which may outlive the streams that record it. Its records are numbered: `recorded` is the newest, `completed` the
- * newest that is done.
- */
+/* May outlive the streams that record it. `recorded`: number of the newest record; `completed`: of the newest that is done. */
 struct engine_event {
 	uint64_t recorded;
 	uint64_t completed;
 	uint64_t completed_at_ns;
-	/* The stream of the latest record (NULL when that is done), and the stream's cum_ns at the record. */
+	/* The stream of the latest record (NULL when that is done), and its cum_ns at the record. */
 	struct engine_stream *stream;
 	uint64_t cum_ns;
-	uint32_t awaits; /* number of queued records and awaits; the event is freed only at 0 */
+	uint32_t awaits; /* queued records and awaits; the event is freed only at 0 */
 	bool orphan;     /* engine_event_drop() was called */
 	bool watched;    /* the caller wants event_done() */
 };
@@ -70,7 +67,7 @@ struct engine_op {
 	enum engine_op_kind kind;
 	bool notify; /* call op_notice() when done (HOST and SPIN: when reached) */
 	bool started, released;
-	uint32_t launches; /* launches in flight that this op counts as */
+	uint32_t launches; /* number of launches that this op counts as */
 	uint64_t seq;
 	uint64_t left_ns;
 	uint64_t remainder, remainder_base; /* progress below 1 ns: remainder / remainder_base ns */
@@ -83,7 +80,7 @@ struct engine_op {
 };
 
 struct engine_stream {
-	struct engine_stream *next; /* next stream of the process */
+	struct engine_stream *next;
 	struct engine_proc *proc;
 	struct engine_op *head, *tail;
 	struct engine_op *notices, *notices_tail;
@@ -96,18 +93,18 @@ struct engine_stream {
 };
 
 struct engine_proc {
-	struct engine_proc *next; /* next process of the card, in order of arrival */
+	struct engine_proc *next;
 	struct engine_card *card;
 	struct engine_stream *streams;
 	uint64_t group;   /* 0: none */
 	uint32_t limit;   /* part of the SMs that the process may use, out of ENGINE_ALL */
-	uint32_t running; /* number of streams whose heads run while this process has the card */
+	uint32_t running; /* number of streams with `runs` */
 	uint64_t wanted;  /* sum of the parts of running ops */
 	uint32_t ways;    /* bit per enum sim_way: a copy runs in that direction */
 	uint32_t spinning;
 	bool runnable;
 	uint64_t busy_ns;
-	uint64_t completed; /* launches completed so far */
+	uint64_t completed;
 	uint64_t submitted;
 	struct meter meter;
 	void *owner;
@@ -117,7 +114,7 @@ struct engine_card {
 	uint64_t slice_ns, gap_ns, switch_ns;
 	struct engine_proc *procs;
 	struct engine_proc *current;
-	struct engine_proc *loaded; /* the process whose work ran last; NULL if it is gone */
+	struct engine_proc *loaded; /* its work ran last; NULL if it is gone */
 	uint32_t runnable_n;
 	uint64_t slice_left_ns;
 	uint64_t gap_left_ns; /* time until the work of `current` goes on */
@@ -125,12 +122,12 @@ struct engine_card {
 	struct meter meter;
 };
 
-/* Functions that engine_advance() and the submitting functions call. A hook must not call the engine. */
+/* Called by engine_advance() and by functions that submit work. A hook must not call the engine. */
 struct engine_hooks {
-	/* Called when an op with `notify` is done, or a HOST or SPIN is reached. failed: the op was dropped. */
+	/* An op with `notify` is done, or a HOST or SPIN is reached. failed: the op was dropped. */
 	void (*op_notice)(void *arg, struct engine_stream *stream, struct engine_op *op,
 			  bool failed);
-	/* Called when a watched event's latest record is done; or, with `orphan` set, when the hook must free the event. */
+	/* A watched event's latest record is done. If `orphan` is set: the hook must free the event. */
 	void (*event_done)(void *arg, struct engine_event *event);
 	void *arg;
 };
@@ -151,9 +148,9 @@ void engine_fini(struct engine *e);
 struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns,
 				    uint64_t switch_ns);
 
-/* Adds a process to the card; the engine only keeps `owner` for the hooks. Returns NULL if out of memory. */
+/* Adds a process to the card. `owner` is only for the hooks. Returns NULL if out of memory. */
 struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, void *owner);
-/* Lets the process run at the same time as others of the group. Call before the process has work. */
+/* Lets processes of one group run at the same time. Call before the process has work. */
 static inline void engine_proc_set_group(struct engine_proc *proc, uint64_t group)
 {
 	proc->group = group;
@@ -163,7 +160,7 @@ static inline void engine_proc_set_limit(struct engine_proc *proc, uint32_t part
 {
 	proc->limit = part < ENGINE_ALL ? part : ENGINE_ALL;
 }
-/* Frees the process with its streams and all their work, without notices. The change to another process then takes no time. */
+/* Frees the process with its streams and their work, without notices. The change to another process then takes no time. */
 void engine_proc_free(struct engine *e, struct engine_proc *proc);
 struct engine_stream *engine_stream_new(struct engine_proc *proc, uint64_t context, uint32_t flags);
 /* Frees the stream when its work is done. The caller must not use the pointer any more. */
@@ -177,7 +174,7 @@ void engine_card_fail(struct engine *e, struct engine_card *card);
 void engine_advance(struct engine *e, uint64_t t_ns);
 /*
  * Returns the earliest possible time of the next notice, or ENGINE_NEVER. The notice may come later, so call again at that
- * time. Streams that wait for the host to release their head do not count.
+ * time. Streams that wait for the host do not count.
  */
 uint64_t engine_next_notice(const struct engine *e);
 /* As engine_next_notice(), for an event's latest record, and for the next completion of proc's work. */
@@ -187,25 +184,19 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 /* engine_work() to engine_host() submit at e->now_ns, so call engine_advance() first. They return false if out of memory. */
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 bool notify, uint64_t cookie);
-/*
- * Submits a copy, or a kernel (`way` is SIM_WAY_NONE). It takes `ns` when it runs alone, and `part` of the card's SMs, out of
- * ENGINE_ALL. A part of 0 counts as 1.
- */
+/* Submits a copy, or a kernel (SIM_WAY_NONE). `ns`: its time when it runs alone; `part`: its SMs, out of ENGINE_ALL. */
 bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way);
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);
 bool engine_record(struct engine *e, struct engine_stream *s, struct engine_event *event);
 bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event *event);
-/* Submits a HOST or SPIN. op_notice() comes when the stream reaches the op; engine_release() ends it. */
+/* Submits a HOST or SPIN. op_notice() comes when the stream reaches it. */
 bool engine_host(struct engine *e, struct engine_stream *s, enum engine_op_kind kind,
 		 uint64_t cookie);
 /* Ends the HOST or SPIN with that cookie. Returns false if it is not at the head of a stream of proc. */
 bool engine_release(struct engine *e, struct engine_proc *proc, uint64_t cookie);
 
-/*
- * Call when the event will not be used again. Returns true if the caller may free it now. Otherwise the engine later calls
- * event_done() with `orphan` set, and the caller frees it then.
- */
+/* Call when the event will not be used again. True: free it now. False: free it when event_done() comes with `orphan` set. */
 bool engine_event_drop(struct engine *e, struct engine_event *event);
 static inline bool engine_event_is_done(const struct engine_event *ev)
 {
@@ -217,6 +208,6 @@ static inline bool engine_stream_is_idle(const struct engine_stream *s)
 	return !s->head;
 }
 
-/* Return a lower bound on when the stream's queued work, or the event's latest record, is done. Exact if nothing else runs. */
+/* Return a lower bound on when the stream's work, or the event's latest record, is done. Exact if nothing else runs. */
 uint64_t engine_stream_bound(const struct engine *e, const struct engine_stream *s);
 uint64_t engine_event_bound(const struct engine *e, const struct engine_event *ev);

@@ -12,10 +12,7 @@
 #include "sim/client/server_link.h"
 #include "sim/server/server.h"
 
-/*
- * `allot-sim --ctl` asks a running server for statistics or for a fault. The functions down to ctl_main() return the exit
- * status.
- */
+/* `allot-sim --ctl`: the functions down to ctl_main() return its exit status. */
 
 static int usage(void)
 {
@@ -175,10 +172,7 @@ static int parse(struct options *o, int argc, char **argv)
 	return -1;
 }
 
-/*
- * Forks. In the new background process, returns the pipe end to which ready() must write a line. The parent process waits for
- * that line, then exits. Returns -errno if pipe2() or fork() fails.
- */
+/* Forks. The child gets the pipe end to which ready() writes a line; the parent exits after that line. -errno on failure. */
 static int to_background(void)
 {
 	int fds[2];

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Makes `bucket` the newest, unless a newer bucket exists. Empties all buckets after the previous newest one. */
+/* Makes `bucket` the newest, unless a newer one exists. Empties all buckets after the previous newest one. */
 static void roll(struct meter *m, uint64_t bucket)
 {
 	if (bucket <= m->last)

@@ -1,7 +1,4 @@
-/*
- * Busy time in buckets of 200 ms, the period of NVML's samples, aligned to virtual time 0. The last METER_BUCKETS are kept.
- * Time must not go back.
- */
+/* Busy time in buckets of 200 ms, the period of NVML's samples, counted from virtual time 0. Time must not go back. */
 #pragma once
 
 #include <stdint.h>
@@ -16,8 +13,5 @@ struct meter {
 
 /* Adds [from_ns, to_ns) as busy. */
 void meter_add(struct meter *m, uint64_t from_ns, uint64_t to_ns);
-/*
- * Returns how busy a bucket was, in percent; 0 for a bucket that is no longer kept. A bucket's number is its start /
- * METER_BUCKET_NS.
- */
+/* Returns how busy a bucket was, in percent; 0 if it is no longer kept. A bucket's number is its start / METER_BUCKET_NS. */
 uint32_t meter_pct(const struct meter *m, uint64_t bucket);

@@ -1,4 +1,4 @@
-/* Answers NVML's queries, writes the statistics of `allot-sim --ctl`, and causes faults on demand. */
+/* NVML's queries, and `allot-sim --ctl`: statistics and faults. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +103,7 @@ static uint64_t first_bucket(const struct server *s, uint64_t last, uint64_t age
 	return first < kept ? kept : first > last ? last + 1 : first;
 }
 
-/* Answers SIM_CARD_STATE. For a GPU in MIG mode, counts the memory and processes of all its instances, but no busy time. */
+/* For a GPU in MIG mode, counts the memory and processes of all its instances, but no busy time. */
 static void card_state(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct sim_card_state *state;
@@ -277,7 +277,8 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		return true;
 	case SIM_CTL_ECC:
 		notify_listeners(s, SIM_NOTE_ECC, m->card, 0);
-		xid(s, m->card, 48); /* "Double Bit ECC Error", which comes with the event */
+		/* "Double Bit ECC Error", which comes with the event */
+		xid(s, m->card, 48);
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_LOSE:

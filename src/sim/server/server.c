@@ -1,4 +1,3 @@
-/* Serves the clients' sockets in an event loop (server.h). */
 #include "sim/server/server.h"
 
 #include <errno.h>
@@ -26,7 +25,7 @@ static int watch(struct server *s, int fd, uint32_t events, void *what)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* Removes the socket file of a dead server. Returns -EADDRINUSE if a server answers there. */
+/* Removes the socket file of a dead server. -EADDRINUSE if a server answers there. */
 static int clear_path(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -308,7 +307,7 @@ static void handle(struct server *s, struct client *c, const struct sim_request_
 		server_reply(s, c, m->req, SIM_INVALID, NULL, NULL, 0);
 }
 
-/* Handles all clients' requests in the order in which they were sent, so that work counts from its submission. */
+/* Handles the requests of all clients in the order in which they were sent, so that work counts from its submission. */
 static void handle_all(struct server *s, uint64_t now_ns)
 {
 	for (;;) {
@@ -390,10 +389,7 @@ static void end(int signal)
 	is_ending = 1;
 }
 
-/*
- * Makes SIGTERM and SIGINT end server_run(). Both signals are blocked except during the loop's wait, so that a signal just
- * before the wait is not missed.
- */
+/* SIGTERM and SIGINT end server_run(). They are blocked except while it waits, so that none is missed just before the wait. */
 static void heed_signals(struct server *s)
 {
 	const struct sigaction action = { .sa_handler = end };

@@ -1,6 +1,6 @@
 /*
- * The server of the simulated GPUs ("cards"): one thread, one epoll loop, and one connection for each client process. When a
- * client's socket closes, the server frees everything that the client held.
+ * The server of the simulated GPUs ("cards"): one thread, one epoll loop, one connection for each client process. When a
+ * client's socket closes, the server frees all that the client held.
  *
  *   server.c   sockets, the loop, timers             blocks.c   device memory
  *   work.c     streams, work, events                 observe.c  NVML, statistics, faults
@@ -20,33 +20,30 @@
 
 struct client;
 
-/* Device memory. It lives while a client holds it or an exported descriptor of it is open. */
+/* Device memory. Lives while a client holds it or an exported descriptor of it is open. */
 struct block {
 	struct block *next_named;
-	uint64_t name; /* 0 if it has none */
+	uint64_t name; /* 0: none */
 	uint64_t bytes;
 	uint32_t card;
-	uint32_t holds; /* number of clients' holds and of exports */
-	bool parked;    /* off the GPU: its only holder is checkpointed */
+	uint32_t holds; /* clients' holds and exports */
+	bool parked;    /* off the GPU, because its only holder is checkpointed */
 };
 
-/* A client's hold on a block. The client names the block by the hold's `id`. */
+/* A client's hold on a block, which the client names by the hold's `id`. */
 struct hold {
-	struct hold *next, *prev; /* other holds of the same client */
+	struct hold *next, *prev; /* of the same client */
 	struct client *client;
 	struct block *block;
 	uint32_t id;
-	uint64_t since; /* a running number, which orders all holds and exports */
+	uint64_t since; /* running number, which orders all holds and exports */
 	bool counted;   /* NVML counts the block for this client */
 	bool hidden;    /* NVML never counts the block for this client */
 	bool context;
 	bool managed;
 };
 
-/*
- * An exported descriptor is the write end of a pipe. struct export has the read end, which hangs up when all copies
- * of the write end are closed.
- */
+/* The read end of a pipe. The exported descriptor is the write end: when all its copies are closed, the read end hangs up. */
 struct export
 {
 	struct export *next;
@@ -57,23 +54,23 @@ struct export
 };
 
 struct waiter {
-	/* neighbours in a client's list or in an event's list; an event's list does not use prev */
+	/* in a client's list, or in an event's list, which does not use prev */
 	struct waiter *next, *prev;
 	struct client *client;
 	uint32_t req;
-	uint32_t left; /* number of ENGINE_MARKs that must still be done before the reply */
+	uint32_t left; /* ENGINE_MARKs that must still be done before the reply */
 	bool failed;
 };
 
 struct event {
 	struct engine_event engine; /* must be first: the engine's hooks get a pointer to this */
-	struct waiter *waiters;     /* waiting SIM_EVENT_SYNC requests */
+	struct waiter *waiters;     /* SIM_EVENT_SYNC requests */
 	struct event *next_named, *next_watched;
 	uint64_t name;
-	uint32_t holds; /* number of clients that may name the event */
+	uint32_t holds; /* clients that may name the event */
 };
 
-/* Maps small numbers, which the client chooses for its streams and events, to pointers. */
+/* Maps the small numbers that a client chooses for its streams and events to pointers. */
 struct id_map {
 	void **items;
 	uint32_t size;
@@ -88,16 +85,13 @@ struct client {
 	uid_t uid;
 	enum sim_process process;
 	struct sim_gate *gate; /* NULL unless this is a program's CUDA client */
-	/*
-	 * The client that asked to lock or checkpoint this one, and now waits until this client's work is done. NULL if there
-	 * is none.
-	 */
+	/* client that asked to lock or checkpoint this one, and waits until this one's work is done; NULL: none */
 	struct client *requester;
 	uint32_t requester_req;
 	bool asked_to_lock;
 	uint64_t lock_until_ns;
 	bool gone; /* freed at the end of this round of the loop */
-	/* the client's clock differs (another time namespace), so its time stamps mean nothing */
+	/* the client is in another time namespace, so its time stamps mean nothing */
 	bool clock_off;
 	bool listens;    /* wants SIM_NOTE_XID and SIM_NOTE_ECC */
 	uint32_t broken; /* bit i: card i was lost while this client used it */
@@ -107,7 +101,7 @@ struct client {
 	struct id_map streams, events;
 	struct waiter *waiters;
 	uint32_t room_req;
-	/* number of launches that came after their card was lost; they count as completed */
+	/* launches that came after their card was lost; they count as completed */
 	uint64_t completed_before;
 	unsigned char in[16384];
 	size_t in_at, in_end;
@@ -123,7 +117,7 @@ struct server {
 	int epoll_fd, listen_fd, timer_fd;
 	uint64_t linger_ns; /* how long the server lives without clients; 0: for ever */
 	uint64_t empty_since_ns;
-	sigset_t wait_mask; /* signal mask while server_run() waits */
+	sigset_t wait_mask; /* while server_run() waits */
 	bool had_client;
 	uint32_t lost; /* bit i: card i fell off the bus (SIM_CTL_LOSE) */
 	struct client *clients;
@@ -136,7 +130,7 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
-	/* number of holds and exports made so far; a new one gets the next number as its `since` */
+	/* `since` of the newest hold or export */
 	uint64_t turns;
 };
 
@@ -157,10 +151,7 @@ void server_note(struct server *server, struct client *client, uint32_t type, ui
 /* Takes the oldest descriptor that came with the client's requests; the caller closes it. -1 if there is none. */
 int server_take_fd(struct client *client);
 
-/*
- * Request handlers. Each returns false if the type is not one of its own; else handles the request and replies, except to
- * one-way requests.
- */
+/* Request handlers. False if the type is another handler's. True: handled, and replied to unless it is one-way. */
 bool blocks_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool work_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool observe_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
@@ -168,24 +159,22 @@ bool checkpoint_handle(struct server *s, struct client *c, const struct sim_requ
 
 /* checkpoint.c. True if a request must wait because its client is checkpointed. */
 bool checkpoint_blocks(const struct client *c, uint32_t type);
-/* checkpoint_poll() serves the clients that wait for a lock or checkpoint. checkpoint_next_due() says when to call it again. */
+/* Serves the clients that wait for a lock or checkpoint. checkpoint_next_due() says when to call it again. */
 void checkpoint_poll(struct server *s, uint64_t now_ns);
 uint64_t checkpoint_next_due(const struct server *s);
 void checkpoint_client_gone(struct server *s, struct client *c);
 
 /*
- * blocks_park() takes all of the client's memory off the GPUs; if a block is managed or shared, it returns false and changes
- * nothing. blocks_unpark() brings everything back; it returns false if there is no room.
+ * blocks_park() takes all of the client's memory off the GPUs. If a block is managed or shared, it returns false and changes
+ * nothing. blocks_unpark() brings everything back, or returns false if there is no room.
  */
 bool blocks_park(struct server *s, struct client *c);
 bool blocks_unpark(struct server *s, struct client *c);
 
-/* True if the client has no work on any card. */
 bool work_is_done(const struct client *c);
 /* Returns the earliest time at which work_is_done() may change. */
 uint64_t work_next_end(const struct server *s, const struct client *c);
 
-/* Free what a client held. Call when the client is gone. */
 void blocks_client_gone(struct server *s, struct client *c);
 void work_client_gone(struct server *s, struct client *c);
 

@@ -17,8 +17,8 @@
  * `nvlink = switch`.
  *
  * Copies between GPUs, in bytes per second: `nvlink_bytes_s` for each link between the two. Without links the rate is
- * `copy_bytes_s`, as to the host, or `far_bytes_s` between NUMA nodes (default: half of `copy_bytes_s`, a guess; the layouts
- * use figures of NVIDIA and the PCI-SIG). A copy keeps only the GPU of its stream busy.
+ * `copy_bytes_s`, as to the host, or `far_bytes_s` between NUMA nodes (default: half of `copy_bytes_s`, a guess). A copy keeps
+ * only the GPU of its stream busy.
  *
  * `mig = 3g.71gb, 1g.18gb` puts a GPU into MIG mode with these instances, named by NVIDIA's profiles; `mig = on` makes none.
  * Each instance is one more entry of `cards`, after all GPUs.
@@ -51,10 +51,7 @@ struct spec {
 	struct spec_card cards[SIM_MAX_CARDS];
 };
 
-/*
- * Loads a built-in description by its name, or a file by its path. Returns 0, or -EINVAL or -errno with one line in error (256
- * bytes are enough).
- */
+/* Loads a built-in description or a file. Returns 0, or -EINVAL or -errno with one line in error (256 bytes are enough). */
 int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error_size);
 /* Parses the text of a description file. Returns as spec_load(); errors name the file as `origin`. */
 int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,

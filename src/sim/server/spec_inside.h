@@ -23,13 +23,13 @@ __attribute__((format(printf, 2, 3))) int spec_fail(const struct spec_at *at, co
 int spec_set_nvlink(const struct spec_at *at, struct spec_card *card, const char *value);
 int spec_set_pcie(const struct spec_at *at, struct spec_card *card, const char *value);
 
-/* Call when all GPUs are known. Links all GPUs that have `nvlink = switch`. Checks that both ends of a link name each other. */
+/* Call when all GPUs are known. Links those with `nvlink = switch`. Fails if a link's two ends do not name each other. */
 int spec_finish_links(const struct spec_at *at, struct spec *spec);
 
-/* spec_finish_mig() adds an entry for each instance; call it when all GPUs are known and linked. */
+/* spec_finish_mig() adds an entry for each instance. Call it when all GPUs are known and linked. */
 int spec_set_mig(const struct spec_at *at, struct spec_card *card, const char *value);
 int spec_finish_mig(const struct spec_at *at, struct spec *spec);
 
-/* Sets uuid_bytes, and uuid (with `prefix`), to a UUID that depends only on seed and index. */
+/* Sets uuid_bytes and uuid (with `prefix`) to a UUID that depends only on seed and index. */
 void spec_make_uuid(struct sim_card_info *info, const char *prefix, const char *seed,
 		    uint32_t index);

@@ -1,4 +1,4 @@
-/* Reads the NVLinks and PCIe positions of a description's GPUs. */
+/* The NVLinks and PCIe positions of a description's GPUs. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define LINKS_BY_DEFAULT 0xff /* no number given for this peer; divide_links() sets it */
 
-/* Parses "switch:12": all links go to NVSwitches, which connect the GPU to all other GPUs with "switch". */
+/* "switch:12": all links go to NVSwitches, which connect the GPU to all other GPUs with "switch". */
 static int set_switch(const struct spec_at *at, struct spec_card *card, const char *value)
 {
 	char *end;
@@ -142,7 +142,7 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec)
 		for (uint32_t j = 0; j < spec->cards_n; j++) {
 			struct sim_card_info *other = &spec->cards[j].info;
 
-			/* If two GPUs give different numbers of links to each other, the smaller number holds. */
+			/* If two GPUs give different numbers of links to each other, the smaller one holds. */
 			if (card->links[j] < other->links[i])
 				other->links[i] = card->links[j];
 			links += card->links[j];

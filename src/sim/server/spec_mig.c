@@ -1,4 +1,4 @@
-/* Reads the MIG instances of a description. A program sees each instance as a GPU of its own. */
+/* The MIG instances of a description. A program sees each instance as a GPU of its own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define GIB (1ull << 30)
 #define FIRST_GPU_INSTANCE 7 /* real GPUs number the smallest instances from 7 */
 
-/* Parses "1g.18gb" or "1g.18gb+me": compute slices and memory. */
+/* "1g.18gb" or "1g.18gb+me": compute slices and memory */
 static int read_profile(const struct spec_at *at, const char *word, size_t length,
 			struct spec_profile *ret)
 {
@@ -64,7 +64,6 @@ static unsigned int memory_slices(const struct sim_card_info *card, const struct
 	return slices ? (unsigned int)slices : 1;
 }
 
-/* Fills in the entry of the GPU's instance `number`, with that GPU's PCI address and without NVLinks. */
 static void make_instance(struct spec_card *instance, const struct spec_card *card, uint32_t parent,
 			  uint32_t number)
 {

@@ -1,4 +1,4 @@
-/* The clients' streams, work and events: translates requests into calls of the engine. */
+/* The clients' streams, work and events: turns requests into calls of the engine. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,7 +291,7 @@ static bool event_handle(struct server *s, struct client *c, const struct sim_re
 	return true;
 }
 
-/* Submits one mark to each busy stream of the context. The reply comes when the last mark is done. */
+/* Puts one mark into each busy stream of the context. The reply comes when the last mark is done. */
 static void ctx_sync(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct engine_proc *proc = c->procs[m->card];

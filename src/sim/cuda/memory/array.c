@@ -11,7 +11,7 @@ struct CUarray_st {
 	CUcontext ctx;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	uint64_t bytes;
-	/* the array's memory at the server; 0 for deferred mapping, or a level of a mipmap */
+	/* memory at the server; 0 with deferred mapping, or for a level of a mipmap */
 	uint32_t block;
 };
 
@@ -21,7 +21,7 @@ struct CUmipmappedArray_st {
 	struct CUarray_st levels[16];
 };
 
-/* All arrays and mipmaps. Guarded by sim.lock. */
+/* Has mipmaps too. Guarded by sim.lock. */
 static CUarray arrays;
 
 static unsigned int format_bytes(CUarray_format format)
@@ -58,7 +58,7 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* sparse arrays are not simulated */
 }
 
-/* Takes an array's memory; none with deferred mapping. Rounds more than 1 MiB up to pages of 2 MiB, as on an H200. */
+/* An array with deferred mapping gets no memory. More than 1 MiB is rounded up to pages of 2 MiB, as on an H200. */
 static CUresult alloc_block(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
 {
 	*ret_block = 0;
@@ -70,7 +70,7 @@ static CUresult alloc_block(CUcontext ctx, uint64_t bytes, unsigned int flags, u
 	return sim_block_new(ctx->dev, bytes, SIM_BLOCK_DATA, ret_block);
 }
 
-/* Takes the memory and adds the array or mipmap to the list. Frees the struct if there is no memory. */
+/* Takes the array's memory, and adds the array or mipmap to the list. Frees the struct if there is no memory. */
 static CUresult array_begin(CUarray array)
 {
 	CUresult r = alloc_block(array->ctx, array->bytes, array->desc.Flags, &array->block);
@@ -169,7 +169,7 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/* Fails for an array without deferred mapping, as the driver does. `array` is NULL if the handle is invalid. */
+/* As the driver, fails for an array without deferred mapping. `array` is NULL if the handle is invalid. */
 static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const struct CUarray_st *array,
 			     CUdevice dev)
 {

@@ -1,14 +1,14 @@
 /*
- * Copies. To or from the host or another GPU, a copy takes time at the rate of the link (spec.h); within a GPU, at
- * set_bytes_per_s. If the simulation keeps the bytes of both ends (va.c), an asynchronous copy moves the bytes at once, a
- * synchronous copy at its end. A captured copy moves nothing.
+ * Copies. A copy to or from the host or another GPU takes time at the rate of the link; a copy within a GPU, at
+ * set_bytes_per_s. Real bytes move only if host memory has the contents of both ends (va.c): at the call for an asynchronous
+ * copy, at the end for a synchronous one. A captured copy moves nothing.
  */
 #include <string.h>
 
 #include "sim/cuda/memory/vmm.h"
 #include "sim/cuda/sim.h"
 
-/* Limit of the bytes of one copy: more than a GPU has. A larger copy is an invalid value. */
+/* Most bytes of one copy: more than a GPU has. */
 #define COPY_MAX (1ull << 38)
 
 static bool on_card(uint64_t addr)
@@ -60,10 +60,7 @@ static enum sim_way way_of(bool to_card, bool from_card)
 	return !to_card ? SIM_WAY_OUT : from_card ? SIM_WAY_WITHIN : SIM_WAY_IN;
 }
 
-/*
- * A copy between two GPUs runs at the rate of their link, any other copy at the rates of the context's GPU. dst or src
- * is 0 if that end is an array.
- */
+/* A copy between two GPUs runs at the rate of their link. dst or src is 0 if that end is an array. */
 static struct sim_step step_between(CUcontext ctx, uint64_t dst, uint64_t src, uint64_t bytes,
 				    enum sim_way way)
 {
@@ -83,7 +80,7 @@ static void move(uint64_t dst, uint64_t src, uint64_t bytes)
 		memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes);
 }
 
-/* False if addr is device memory and [addr, addr + bytes) is not all allocated. */
+/* True for host memory, and for device memory if all of [addr, addr + bytes) is allocated. */
 static bool is_inside(uint64_t addr, uint64_t bytes)
 {
 	struct sim_region *region;
@@ -179,10 +176,7 @@ SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 	  (void *dst, CUarray src, size_t src_offset, size_t bytes, CUstream stream),
 	  return cost_only(bytes, SIM_WAY_OUT, stream, ptds, false);)
 
-/*
- * True if this end of a pitched copy is in device memory or an array. `device` is the end's address, unless the end is host
- * memory.
- */
+/* True for device memory and arrays. `device` is this end's address, unless the end is host memory. */
 static bool is_end_on_card(CUmemorytype type, uint64_t device)
 {
 	return type == CU_MEMORYTYPE_UNIFIED ? on_card(device) : type != CU_MEMORYTYPE_HOST;
@@ -218,7 +212,8 @@ static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t h
 		      uint64_t depth)
 {
 	if (!dst.addr || !src.addr || !width || !height)
-		return; /* There is nothing to move, and depth may be huge. */
+		/* nothing to move, and depth may be huge */
+		return;
 	for (uint64_t z = 0; z < depth; z++)
 		for (uint64_t y = 0; y < height; y++)
 			move(dst.addr + z * dst.plane + y * dst.pitch,

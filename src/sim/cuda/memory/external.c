@@ -1,4 +1,4 @@
-/* Memory imported from another API, such as Vulkan. Here the handle is a descriptor from cuMemExportToShareableHandle. */
+/* Memory imported from another API, such as Vulkan. Here its handle is a descriptor from cuMemExportToShareableHandle. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,7 +1,4 @@
-/*
- * Small allocations share 2 MiB blocks of a context. Each block (struct heap) is cut into slots of 512 bytes, as the driver
- * does. A block is freed when all its slots are free.
- */
+/* Small allocations share 2 MiB blocks (struct heap) of 512-byte slots, as in the driver. An empty block is freed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,16 +11,13 @@ struct heap {
 	struct heap *next;
 	struct sim_region *region;
 	uint32_t free;
-	uint64_t used[SLOTS / 64]; /* one bit per slot */
-	/*
-	 * slots[i]: number of slots of the allocation that begins at slot i, or 0; rest[i]: unused bytes in that allocation's
-	 * last slot
-	 */
+	uint64_t used[SLOTS / 64];
+	/* slots[i]: number of slots of the allocation that begins at slot i, or 0. rest[i]: unused bytes in its last slot. */
 	uint16_t slots[SLOTS];
 	uint16_t rest[SLOTS];
 };
 
-/* All heaps. They have a list of their own, because a search in sim_va_list() would also pass all large allocations. */
+/* Not searched in sim_va_list(), because that list has all large allocations too. */
 static struct heap *heaps;
 
 static bool is_used(const struct heap *heap, uint32_t slot)
@@ -41,7 +35,7 @@ static void mark(struct heap *heap, uint32_t slot, uint32_t n, bool used)
 	}
 }
 
-/* Returns the first of n free slots in a row, or SLOTS if there are none. */
+/* Returns the first of n free slots in a row; SLOTS if there are none. */
 static uint32_t find(const struct heap *heap, uint32_t n)
 {
 	uint32_t run = 0;

@@ -1,4 +1,4 @@
-/* Simulates page-locked host memory and legacy IPC, and answers queries about pointers. */
+/* Page-locked host memory, legacy IPC, and queries about pointers. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,7 +93,7 @@ CUresult cuMemFreeHost(void *ptr)
 	return CUDA_SUCCESS;
 }
 
-#define ADDRESSES_END (1ull << 47) /* the end of a process's address space */
+#define ADDRESSES_END (1ull << 47) /* end of a process's address space */
 
 CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {
@@ -174,7 +174,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 
 	SIM_ENTER(cuIpcGetMemHandle);
 	pthread_mutex_lock(&sim.lock);
-	/* Memory of the virtual memory API, pools and managed memory have no handle of this kind. */
+	/* Managed memory, pools and memory of the virtual memory API have no handle of this kind. */
 	if (handle && sim_allocation_at(ptr, &base, &bytes, &region) && !region->managed &&
 	    (region->kind == REGION_LINEAR || region->kind == REGION_HEAP)) {
 		r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block },
@@ -189,7 +189,6 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return r;
 }
 
-/* Opens the memory that `ipc` names, at a new address. Call with sim.lock held. */
 static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_region **ret_region)
 {
 	struct opened *opened;
@@ -254,10 +253,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/*
- * Writes one attribute of the memory at ptr. If ptr is unknown, writes 0 (-2 for DEVICE_ORDINAL) and fails. Call with sim.lock
- * held.
- */
+/* If ptr is unknown, fails and writes 0, or -2 for DEVICE_ORDINAL. Call with sim.lock held. */
 static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
 	struct sim_region *region = NULL;

@@ -1,5 +1,3 @@
-/* Allocates linear and managed memory, and tells how much of the GPU's memory is free. */
-
 #include "sim/cuda/memory/pool.h"
 
 #define HEAP_BELOW SIM_UNIT /* smaller requests share blocks of this size */

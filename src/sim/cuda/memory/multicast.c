@@ -1,7 +1,4 @@
-/*
- * Multicast objects: addresses that map memory of several devices. The simulation keeps the bindings but sends nothing. Bound
- * memory lives until it is unbound or the object is gone.
- */
+/* Multicast objects map memory of several devices. Here they keep their bindings and the bound memory, but send nothing. */
 #include <stdlib.h>
 
 #include "sim/cuda/memory/vmm.h"

@@ -1,7 +1,7 @@
 /*
- * Memory pools and stream-ordered allocation. A pool takes memory in chunks of at least 32 MiB and returns whole chunks: when
- * it is trimmed, or at a sync point if more than its release threshold is reserved. A free takes effect at the call, not in
- * stream order, because simulated work does not read memory.
+ * Memory pools and stream-ordered allocation. A pool takes memory in chunks, multiples of 32 MiB. It returns an empty chunk
+ * when it is trimmed, or at a sync point if more than its release threshold is reserved. A free takes effect at the call, not
+ * in stream order, because simulated work does not read memory.
  */
 #include "sim/cuda/memory/pool.h"
 
@@ -12,7 +12,7 @@
 #define ALIGN_BYTES 512
 
 static CUmemoryPool pools;
-/* number of empty chunks in all pools; at 0 a sync point has nothing to release */
+/* in all pools; at 0 a sync point has nothing to release */
 static atomic_uint empty_chunks;
 
 bool sim_pool_is(CUmemoryPool pool)
@@ -80,7 +80,7 @@ static uint32_t next_index(const struct chunk *chunk, uint64_t offset)
 	return low;
 }
 
-/* Places an allocation of span bytes (rounded up) in the chunk. False if no gap is large enough, or out of memory. */
+/* Places an allocation of `span` bytes (rounded up) in the chunk. False if no gap is large enough, or out of memory. */
 static bool place(struct chunk *chunk, uint64_t span, uint64_t bytes, uint64_t *ret_addr)
 {
 	uint64_t at = 0;

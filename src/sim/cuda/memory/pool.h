@@ -1,13 +1,10 @@
-/*
- * Shared by pool.c (a pool's memory), pool_handles.c (calls about a pool), pool_share.c (pools that processes share) and
- * memory.c. Call every function with sim.lock held.
- */
+/* Shared by memory.c, pool.c, pool_handles.c and pool_share.c. Call every function with sim.lock held. */
 #pragma once
 
 #include "sim/cuda/sim.h"
 
 struct piece {
-	uint64_t offset, span; /* byte offset in the chunk; `bytes` rounded up to ALIGN_BYTES */
+	uint64_t offset, span; /* offset in the chunk; span: `bytes` rounded up to ALIGN_BYTES */
 	uint64_t bytes;        /* the program's request */
 };
 
@@ -20,7 +17,7 @@ struct chunk {
 	uint32_t pieces_n, pieces_size;
 };
 
-/* Another process's memory that an imported pool holds, from the first import of a pointer into it until the pool ends. */
+/* Another process's memory, which an imported pool keeps from the first import of a pointer into it until the pool ends. */
 struct kept {
 	struct kept *next;
 	uint64_t name;
@@ -33,17 +30,17 @@ struct CUmemPoolHandle_st {
 	CUdevice dev;
 	bool is_default;
 	bool on_host;
-	bool is_imported; /* a pool of another process, whose attributes cannot be read */
+	bool is_imported; /* a pool of another process; its attributes cannot be read */
 	bool is_ended; /* destroyed; the struct stays until the pool's last allocation is freed */
 	CUmemAllocationHandleType handle_types;
-	struct kept *kept;   /* memory that an imported pool holds */
-	uint32_t pointers_n; /* number of imported pointers that are not freed yet */
+	struct kept *kept;
+	uint32_t pointers_n; /* imported pointers that are not freed yet */
 	CUmemoryPool next;
 	struct chunk *chunks;
 	uint64_t threshold, max_bytes;
 	uint64_t reserved, reserved_high, used, used_high;
 	int reuse[3];
-	uint32_t access; /* bit i: device i may access the pool */
+	uint32_t access; /* bit i: device i has access */
 };
 
 /* Called when an allocation of an imported pool is freed. */

@@ -1,4 +1,3 @@
-/* Calls about pools: a device's default and current pool; a pool's creation, end, trimming, attributes and access. */
 #include "sim/cuda/memory/pool.h"
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
@@ -128,7 +127,7 @@ CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void
 		if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
 			pool->threshold = *(cuuint64_t *)value;
 		else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && !*(cuuint64_t *)value)
-			/* A program may write only 0, which resets the mark to the present value. */
+			/* Only 0 may be written; it resets the mark to the present value. */
 			pool->reserved_high = pool->reserved;
 		else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH && !*(cuuint64_t *)value)
 			pool->used_high = pool->used;

@@ -1,7 +1,4 @@
-/*
- * Pools that processes share. A pool's descriptor only gives the right to import the pool's allocations. Each exported pointer
- * names the memory that contains the allocation.
- */
+/* A pool's descriptor only gives the right to import its allocations. An exported pointer names the memory it is in. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,9 +64,8 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 }
 
 /*
- * Returns an imported pool's entry for the memory `name`; the first call opens that memory. As on a real H200 (driver 580),
- * NVML never counts the memory for the importing process, and the pool keeps the memory until the pool is destroyed. Call
- * keep() and open_pointer() with sim.lock held.
+ * The first call for `name` opens that memory. As in driver 580, NVML never counts it for the importing process, and the pool
+ * keeps it until its end. Call keep() and open_pointer() with sim.lock held.
  */
 static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 {

@@ -1,7 +1,7 @@
 /*
- * Device addresses: a reserved range of this process's address space, so that no host address is ever a device address. The
- * array `units` has, for each 2 MiB of that range, the region there. Managed memory, and other regions up to BACKED_MAX in all,
- * are backed by host memory, so that copies move real bytes.
+ * Device addresses: a reserved range of this process's address space, so no host address is ever a device address. `units` has,
+ * for each 2 MiB of that range, the region there. Host memory backs managed memory, and other regions up to BACKED_MAX in all,
+ * so that copies move real bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -67,7 +67,6 @@ static uint64_t find_free(uint64_t from, uint64_t n, uint64_t align)
 		if (run == n)
 			return at;
 		at += run;
-		/* Skip the whole region that is in the way. */
 		at = (units[at]->base + units[at]->span - range) / SIM_UNIT;
 	}
 	return units_n;

@@ -1,7 +1,7 @@
 /*
- * Simulates the virtual memory API: reserved addresses, handles of memory, and mappings. Memory is freed when all of this
- * holds: its handle was released as often as it was created, retained or imported; it is mapped nowhere; and all exported
- * descriptors are closed, which the server watches.
+ * The virtual memory API: reserved addresses, handles of memory, and mappings. Memory is freed when its handle was released as
+ * often as it was created, retained or imported, it is mapped nowhere, and all exported descriptors are closed. The server
+ * watches these descriptors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 
 #include "sim/cuda/memory/vmm.h"
 
-/* One mapping in a reserved range, in a list without order. */
 struct mapping {
 	struct mapping *next;
 	uint64_t base, bytes;
@@ -23,10 +22,7 @@ struct reserved {
 
 static struct vmm *handles; /* guarded by sim.lock */
 
-/*
- * Limit of the host memory for the contents of all handles; handles beyond the limit have no contents. Each mapped address is a
- * second mapping of that host memory. The contents end with the handle.
- */
+/* Limit of host memory for the contents of handles. A handle beyond it has no contents. */
 #define KEPT_MAX (256ull << 20)
 static uint64_t kept_bytes;
 

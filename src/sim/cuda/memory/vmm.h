@@ -1,7 +1,4 @@
-/*
- * Shared by vmm.c (handles of memory), vmm_share.c (memory of other processes) and multicast.c. Call every function with
- * sim.lock held.
- */
+/* Shared by vmm.c, vmm_share.c (memory of other processes) and multicast.c. Call every function with sim.lock held. */
 #pragma once
 
 #include "sim/cuda/sim.h"
@@ -18,11 +15,11 @@ struct vmm {
 	struct vmm *next;
 	CUmemAllocationProp prop;
 	uint64_t bytes;
-	uint32_t block;      /* the memory at the server; 0 for host memory and multicast objects */
+	uint32_t block;      /* memory at the server; 0 for host memory and multicast objects */
 	void *bytes_at;      /* host memory with the contents; NULL if they are not kept */
 	uint32_t refs, maps; /* maps: number of mappings, and of bindings to multicast objects */
 	bool is_multicast;
-	uint32_t devices; /* the devices of a multicast object; bit i: device i */
+	uint32_t devices; /* of a multicast object; bit i: device i */
 	struct binding *bindings;
 };
 

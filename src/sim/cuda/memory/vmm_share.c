@@ -1,11 +1,11 @@
-/* How processes share memory of the virtual memory API. */
+/* Memory of the virtual memory API that processes share. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sim/cuda/memory/vmm.h"
 
-/* The contents of a fabric handle. */
+/* contents of a fabric handle */
 struct fabric {
 	uint64_t name;
 	unsigned char rest[56];

@@ -1,4 +1,3 @@
-/* Calls that submit batches of copies, or give hints about managed memory. */
 #include "sim/cuda/sim.h"
 
 static CUresult copies(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,

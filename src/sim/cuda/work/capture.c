@@ -1,7 +1,4 @@
-/*
- * Simulates stream capture: which calls are unsafe while a thread captures, how streams join a capture and must join back, and
- * what breaks a capture.
- */
+/* Stream capture: which calls are unsafe meanwhile, how streams join a capture and join back, and what breaks it. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -13,7 +10,7 @@ struct sim_capture {
 	CUstreamCaptureMode mode;
 	pthread_t thread;
 	CUgraph graph;
-	bool foreign; /* the caller made the graph */
+	bool foreign; /* the program made the graph */
 	bool invalid;
 	CUstream members[32]; /* streams that joined the capture, without `origin` */
 	int members_n;
@@ -57,10 +54,7 @@ CUresult sim_unsafe_slow(void)
 	return r;
 }
 
-/*
- * If `stream` is a legacy stream, breaks the captures of its context's blocking streams, and fails if there are any: work of
- * the legacy stream would depend on captured work. Call with sim_capture_lock held.
- */
+/* Breaks the captures on which work of a legacy stream would depend; fails if there are any. Hold sim_capture_lock. */
 static CUresult legacy_breaks(CUstream stream)
 {
 	CUresult r = CUDA_SUCCESS;
@@ -197,7 +191,7 @@ CUresult sim_capture_forbids_wait(CUstream stream)
 	return r;
 }
 
-/* Ends and frees the capture, but not its graph. Call with sim_capture_lock held. */
+/* Frees the capture, but not its graph. Call with sim_capture_lock held. */
 static void capture_end(struct sim_capture *c)
 {
 	struct sim_capture **at;
@@ -335,7 +329,7 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 		*id = c ? c->id : 0;
 	if (graph)
 		*graph = c ? c->graph : NULL;
-	/* A query of the legacy stream fails while a blocking stream captures. The query does not break the capture. */
+	/* While a blocking stream captures, a query of the legacy stream fails, but does not break the capture. */
 	for (const struct sim_capture *o = captures; stream->legacy && o; o = o->next)
 		if (o->origin->ctx == stream->ctx && !(o->origin->flags & CU_STREAM_NON_BLOCKING))
 			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;

@@ -1,4 +1,4 @@
-/* Events. The server's answer that an event is done is kept, so that polling a completed event needs no request. */
+/* Events. A completed event is remembered, so that polling it needs no request to the server. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +77,7 @@ SIM_FUNCTION(cuEventRecord_ptsz, (CUevent event, CUstream stream), record(event,
 SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned int flags),
 	  return record(event, stream, ptds);)
 
-/* Returns CUDA_SUCCESS if the event is done; waits for that if `wait` is set. */
+/* Returns CUDA_SUCCESS if the event is done. With `wait`, first waits until it is. */
 static CUresult ask(CUevent event, bool wait)
 {
 	struct sim_request_msg m = { .type = wait ? SIM_EVENT_SYNC : SIM_EVENT_QUERY,
@@ -93,7 +93,8 @@ static CUresult ask(CUevent event, bool wait)
 	else if (event->done || (!records && !event->imported))
 		r = CUDA_SUCCESS;
 	else if (wait || event->not_before_ns <= sim_clock_ns())
-		r = CUDA_ERROR_UNKNOWN; /* The answer is not known yet, so ask the server. */
+		/* not known yet: ask the server */
+		r = CUDA_ERROR_UNKNOWN;
 	pthread_mutex_unlock(&sim_event_lock);
 	if (r != CUDA_ERROR_UNKNOWN)
 		return r;

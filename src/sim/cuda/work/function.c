@@ -1,4 +1,3 @@
-/* Answers queries about functions: their attributes, names and occupancy. */
 #include "sim/cuda/sim.h"
 
 static bool is_function(const void *f)

@@ -1,7 +1,4 @@
-/*
- * Simulates a driver newer than this source. If ALLOT_SIM_FUTURE is set, the simulated driver has a newer version, and
- * cuGetProcAddress returns a function that no table of allot lists (procaddr.c). dlsym always finds that function.
- */
+/* A driver newer than this source: if ALLOT_SIM_FUTURE is set, cuGetProcAddress finds a function that allot does not know. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"

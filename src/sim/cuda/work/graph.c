@@ -1,7 +1,4 @@
-/*
- * Graphs: lists of steps that run in the order in which they were added, which satisfies all edges. A launch of a
- * graph takes the time of its steps, and counts as one launch if it has a kernel.
- */
+/* A graph runs its steps in the order in which they were added, which satisfies all edges. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +22,8 @@ struct CUgraphExec_st {
 	uint32_t magic;
 	cuuint64_t flags;
 	size_t count;
-	struct sim_step *steps; /* adjacent steps that are alike (is_alike()) are merged into one */
-	uint64_t memory_bytes;  /* memory that a launch needs */
+	struct sim_step *steps;
+	uint64_t memory_bytes; /* memory that a launch needs */
 };
 
 bool sim_is_graph(CUgraph graph)
@@ -114,7 +111,7 @@ static bool is_alike(const struct sim_step *a, const struct sim_step *b)
 	       a->threads == b->threads;
 }
 
-/* Returns the graph's steps; adjacent steps that are alike become one step. NULL if out of memory. */
+/* Merges adjacent steps that are alike. NULL if out of memory. */
 static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 {
 	struct sim_step *steps = calloc(graph->count + 1, sizeof(*steps));

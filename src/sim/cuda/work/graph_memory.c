@@ -1,7 +1,7 @@
 /*
  * Memory of graphs. An allocation node gets its addresses when it is made, and memory at the first launch. All graphs of a
- * device share the same memory, which is enough because simulated work does not use it. The memory is kept until
- * cuDeviceGraphMemTrim() or the end of the device's last context.
+ * device share the same memory, because simulated work does not use it. The memory is kept until cuDeviceGraphMemTrim() or the
+ * end of the device's last context.
  */
 #include "sim/cuda/sim.h"
 

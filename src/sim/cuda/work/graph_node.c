@@ -1,4 +1,3 @@
-/* Adds graph nodes of any type (cuGraphAddNode), and writes a graph as a drawing (cuGraphDebugDotPrint). */
 #include <stdio.h>
 
 #include "sim/cuda/sim.h"

@@ -1,7 +1,4 @@
-/*
- * Green contexts. Each holds a reference to the primary context, in which its work runs. The number of SMs that a green context
- * asks for has no effect here.
- */
+/* A green context holds a reference to the primary context, where its work runs. Its number of SMs has no effect here. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"

@@ -1,7 +1,7 @@
 /*
  * Work of a stream that the host does: host functions, waits for a value in memory, writes of a value, and kernels that spin on
- * a value. The server says when a stream reaches such work. One thread of this library watches memory and writes values;
- * another runs the program's functions, which may block.
+ * a value. The server says when a stream reaches such work. One thread of this library watches memory and writes values.
+ * Another runs the program's functions, which may block.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -28,7 +28,6 @@ static void release(struct host_op *op)
 	free(op);
 }
 
-/* Runs the program's host functions and callbacks, in the order in which streams reached them. */
 static void *run_thread(void *arg)
 {
 	for (;;) {

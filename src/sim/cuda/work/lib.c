@@ -1,4 +1,4 @@
-/* Starts the simulated driver, makes faults on demand, and sends requests to the server. */
+/* Starts the simulated driver, injects faults, and sends requests to the server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,15 +14,12 @@ struct sim sim = { .lock = PTHREAD_MUTEX_INITIALIZER };
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t sim_event_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/*
- * A fault of one function. ALLOT_SIM_FAULT lists faults, separated by commas: `hang=SYMBOL`, `crash=SYMBOL`,
- * `fail=SYMBOL:CODE[:AFTER]`, and `oom-after=N`, which sets `oom_after`.
- */
+/* A fault of one function. ALLOT_SIM_FAULT is a list: hang=SYMBOL,crash=SYMBOL,fail=SYMBOL:CODE[:AFTER],oom-after=N */
 struct fault {
 	char symbol[64];
 	bool hang, crash;
 	int code;
-	atomic_llong after; /* number of calls that still succeed */
+	atomic_llong after; /* calls that still succeed */
 };
 
 static struct fault faults[16];
@@ -127,7 +124,7 @@ static void open_node(const char *socket_path)
 		close(fd);
 }
 
-/* Makes every later call fail, because all that the process had on the GPU is gone with its MPS server. */
+/* All that the process had on the GPU is gone with its MPS server, so every later call fails. */
 static void on_mps_server_gone(void *unused)
 {
 	link_abort(&sim.link);
@@ -189,7 +186,7 @@ CUresult sim_post(struct sim_request_msg m)
 	return (CUresult)link_post(&sim.link, m);
 }
 
-/* The ids of streams [0] and of events [1]. Freed ids are used again, so that the server's tables stay small. */
+/* Ids of streams [0] and of events [1]. Freed ids are used again, so that the server's tables stay small. */
 static struct {
 	pthread_mutex_t lock;
 	uint32_t next;

@@ -1,4 +1,4 @@
-/* The just-in-time linker: accepts any input, and makes an image that loads. */
+/* The just-in-time linker accepts any input, and makes an image that loads. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"

@@ -13,9 +13,9 @@
 #include "sim/cuda/sim.h"
 
 #define DEFAULT_NS 10000
-/* The size of every __device__ variable; the real size is in the code, which is not read. */
+/* Size of every __device__ variable. The real size is in the code, which is not read. */
 #define GLOBAL_BYTES 4096
-#define CODE_FREE_BYTES (64 << 10) /* bytes for code that the context's own memory has room for */
+#define CODE_FREE_BYTES (64 << 10) /* so much code fits in the context's own memory */
 
 /* Code may be PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of a fat binary. */
 #define ELF_MAGIC 0x464c457fu
@@ -97,10 +97,7 @@ static CUresult load_image(CUmodule *module, const void *image)
 	return module && image ? load(module, image_bytes(image)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/*
- * Frees the module's memory and makes its handles invalid. The structs stay, because a faulty program may still launch the
- * functions. Call with sim.lock held.
- */
+/* The structs stay, because a faulty program may still launch the module's functions. Call with sim.lock held. */
 static void unload(CUmodule module)
 {
 	CUmodule *at;
@@ -190,10 +187,7 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/*
- * Returns the time of a grid of `blocks` blocks. If the function's name gives a number of blocks, the time is in proportion to
- * `blocks`, but a grid of less than one block per SM takes as long as one block per SM.
- */
+/* If the name gives a number of blocks, the time is in proportion to `blocks`, but at least that of one block per SM. */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks)
 {
 	uint64_t sms = (uint64_t)sim.devices[dev].info.sms;

@@ -1,4 +1,3 @@
-/* Finds the stream that a handle means, and sends streams' work to the server. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -41,7 +40,7 @@ void sim_stream_free(CUstream stream)
 	sim_free_handle(stream);
 }
 
-/* Returns the per-thread default stream of this thread in ctx, and makes it at the first call. */
+/* Returns this thread's per-thread default stream in ctx, made at the first call. */
 static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 {
 	static _Thread_local struct {
