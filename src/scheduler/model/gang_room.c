@@ -7,18 +7,13 @@
 #include "policy/placement/score.h"
 #include "scheduler/gang/backfill_reservation.h"
 
-/* ---- the best node for one pod ---- */
-
 static void begin_fit(struct model *m, const struct model_pod *pod)
 {
 	fit_begin(&m->fit, pod->request);
 	model_apply_quota(m, pod->pod_namespace);
 }
 
-/*
- * Results of checking each node, kept for the gang's next pod. A gang's pods are mostly alike, and placing one changes only one
- * node. So usually only that node is checked again.
- */
+/* Results of checking each node. A gang's pods are mostly alike, so for the next pod only the used node is checked again. */
 struct scan {
 	bool is_known;
 	uint64_t source;     /* digest of the checked pod's request (request_source()) */
@@ -83,7 +78,6 @@ static struct node_fit *best_of(struct model *m, struct scan *scan, const struct
 	return best;
 }
 
-/* Chooses the pod's cards on the node. False if they do not suffice or memory runs out. */
 static bool choose_cards(struct model *m, const struct model_pod *pod, struct model_node *node,
 			 struct model_allocation *ret)
 {
@@ -96,8 +90,6 @@ static bool choose_cards(struct model *m, const struct model_pod *pod, struct mo
 	shares_free(&shares);
 	return r >= 0;
 }
-
-/* ---- a search for room for all pods of a gang ---- */
 
 struct placement {
 	struct gang_rank *member;
@@ -112,10 +104,7 @@ struct gang_search {
 	struct scan scan;
 };
 
-/*
- * Charges the allocation to its node and, because the quota must have room for all of the gang's pods together, to the pod's
- * namespace.
- */
+/* Charges the namespace too, because the quota must have room for all of the gang's pods together. */
 static void charge(struct model_pod *pod, const struct model_allocation *allocation)
 {
 	const struct quota_amounts has = inventory_shares_sum(&allocation->shares);
@@ -187,9 +176,8 @@ static bool needs_room(const struct gang_rank *member)
 }
 
 /*
- * Lists the gang's pods that need room, and suspends the charges of their reservations, so that any of them may use that room.
- * Shares in a pod's annotations, from an earlier attempt, stay charged: only that pod may use their room. Returns -1 if out of
- * memory.
+ * Lists the pods that need room, and suspends the charges of their reservations, so that any of them may use that room. Shares
+ * in annotations, from an earlier attempt, stay charged: only their own pod may use that room. Returns -1 if out of memory.
  */
 static int gang_search_begin(struct gang_search *s, const struct gang *gang)
 {
@@ -215,10 +203,7 @@ static size_t place_gang(struct gang_search *s, size_t needed)
 	return order ? gang_place(&trial, s->count, needed, order) : 0;
 }
 
-/*
- * Ends the search. If `is_kept`, each placement becomes its pod's reservation, and a pod without a placement loses its earlier
- * reservation. Otherwise every pod gets its earlier reservation back.
- */
+/* If `is_kept`, placements become reservations, and a pod without one loses its reservation. Else all get theirs back. */
 static void gang_search_end(struct gang_search *s, bool is_kept)
 {
 	struct model *m = s->model;
@@ -251,8 +236,6 @@ size_t gang_room_reserve(struct model *m, struct gang *gang, const struct gang_r
 	gang_search_end(&s, placed >= needed);
 	return placed;
 }
-
-/* ---- whether there would be room if other pods were gone ---- */
 
 struct removal {
 	int32_t priority;        /* remove only pods below this priority */
@@ -370,8 +353,6 @@ bool gang_room_reservation(struct model *m, struct gang *gang, const struct gang
 	return place_without(m, gang, asker, needed, room_by_s ? by_deadline : removal, true) >=
 	       needed;
 }
-
-/* ---- a pod with a reservation ---- */
 
 bool gang_room_still_fits(struct model *m, const struct gang_rank *member,
 			  const struct model_node *node)

@@ -39,10 +39,7 @@ const struct request_terms *model_request_terms(const struct model *model);
 /* model_list_begin() starts a full list of this kind; model_list_end() ends it and removes every object that was not in it. */
 void model_list_begin(struct model *model, enum model_kind kind);
 void model_list_end(struct model *model, enum model_kind kind);
-/*
- * Whether full lists of nodes and pods were read. Until then, decide nothing. Lists of quotas may be forbidden, so the caller
- * itself decides whether to wait for them.
- */
+/* Whether full lists of nodes and pods were read; decide nothing before. The caller decides whether to wait for quotas. */
 bool model_is_ready(const struct model *model);
 
 /*
@@ -54,16 +51,13 @@ void model_remove_node(struct model *model, const char *name);
 
 /*
  * Adds or updates a pod. Returns 0, -ENOMEM, or -EINVAL if the object or its annotations of shares are malformed, or if these
- * annotations are ignored because the pod requests no GPU. A malformed request is no error here: the pod waits, and
- * explanations have the reason. A pod that has no shares, no GPU request and no gang is stored only if a filter call named it.
+ * annotations are ignored because the pod requests no GPU. A malformed request is no error: the pod waits, and explanations
+ * have the reason. A pod without shares, GPU request and gang is stored only if a filter call named it.
  */
 int model_update_pod(struct model *model, const json_t *pod, struct error *err);
 void model_remove_pod(struct model *model, const json_t *pod);
 
-/*
- * Adds or updates a ResourceQuota. Returns 0, -ENOMEM, or -EINVAL if its limits for cards are malformed; the earlier limits
- * then stay.
- */
+/* Returns 0, -ENOMEM, or -EINVAL if the quota's limits for cards are malformed; the earlier limits then stay. */
 int model_update_quota(struct model *model, const json_t *quota, struct error *err);
 void model_remove_quota(struct model *model, const json_t *quota);
 
@@ -74,9 +68,9 @@ void model_advance(struct model *model, uint64_t now_ns);
 void model_set_wall(struct model *model, int64_t wall_s);
 
 /*
- * Frees the reservation that extender_decide() made. A gang's pod keeps it if other pods of the gang are bound or being bound.
- * Call only if the pod certainly was not bound. After a lost answer do not call: the watch's next report or the expiry frees
- * the reservation. Unknown uids are ignored.
+ * Frees the reservation that extender_decide() made, unless other pods of its gang are bound or being bound. Call only if the
+ * pod certainly was not bound: after a lost answer, the watch's next report or the expiry frees the reservation. Unknown uids
+ * are ignored.
  */
 void model_release(struct model *model, const char *uid);
 
@@ -98,10 +92,7 @@ enum model_bind_permit model_bind_permit(const struct model *model, const char *
 void model_binding_started(struct model *model, const char *uid);
 int model_bind_permit_text(const struct model *model, const char *uid, char *text, size_t size);
 
-/*
- * Returns up to `most` gangs whose pods name no size; their pods are placed one by one. Each gang is returned once. The strings
- * are valid until the model changes.
- */
+/* Returns up to `most` gangs whose pods name no size, each gang once. The strings are valid until the model changes. */
 struct model_unsized {
 	const char *group; /* "namespace/name" */
 	const char *by;    /* the annotation or label that names the gang */
@@ -111,8 +102,8 @@ size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t
 /*
  * Returns up to `most` pods that kube-scheduler should try again. Pods that found no node are returned once, two seconds after
  * room became free, if they still wait. Pods of a gang are returned without delay: when all of the gang's pods exist, when its
- * pause is over, and when room is reserved for it. In the last case, they are returned again every few seconds until bind calls
- * come. The strings are valid until the model changes.
+ * pause is over, and when room is reserved for it; in the last case again every few seconds until bind calls come. The strings
+ * are valid until the model changes.
  */
 struct model_requeue_pod {
 	const char *pod_namespace, *name;
@@ -125,7 +116,7 @@ struct model_quota_view {
 	struct quota_limits limits;
 	struct quota_amounts used;
 };
-/* Returns false if the namespace has no quota for cards. */
+/* False if the namespace has no quota for cards. */
 bool model_find_quota(const struct model *model, const char *pod_namespace,
 		      struct model_quota_view *ret);
 void model_each_quota(const struct model *model,
@@ -150,21 +141,15 @@ struct model_eviction {
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);
-/*
- * Call when an eviction was refused: the pod is not chosen again for some minutes, but other pods may be. Ignores unknown uids.
- */
+/* After a refused eviction, the pod is not chosen for some minutes, but other pods may be. Unknown uids are ignored. */
 void model_eviction_refused(struct model *model, const char *uid);
-/*
- * Call when an eviction failed, but was not refused. Some seconds later the pod may be returned again. Unknown uids are
- * ignored.
- */
+/* After an eviction that failed without a refusal, the pod may be returned again some seconds later. Ignores unknown uids. */
 void model_eviction_failed(struct model *model, const char *uid);
 
 /*
  * Returns the next node whose annotation allot.dev/node-shut must be written, because the cooldown of one of its cards began
- * (cooldown.h). The caller sets the annotation to `text` and frees `text`. If `text` is NULL, no cooldown is left by now, and
- * the caller removes the annotation. Returns 1, 0 if there is no such node, or -ENOMEM. If the annotation could not be written,
- * call model_cooldown_retry().
+ * (cooldown.h). The caller sets the annotation to `text` and frees `text`; NULL: removes it, because no cooldown is left.
+ * Returns 1, 0 if there is no such node, or -ENOMEM. If the write fails, call model_cooldown_retry().
  */
 struct model_cooldown {
 	const char *node; /* valid until the model changes */
@@ -176,9 +161,7 @@ void model_cooldown_retry(struct model *model, const char *node);
 struct model_counts {
 	size_t nodes;          /* nodes that have cards */
 	size_t nodes_rejected; /* nodes whose description of their cards was rejected */
-	/*
-	 * `pods` counts pods with cards, `pods_waiting` unbound pods without cards, and `reservations` pods with a reservation.
-	 */
+	/* pods: with cards; pods_waiting: unbound pods without cards; reservations: pods with a reservation */
 	size_t cards, pods, pods_waiting, reservations;
 	size_t gangs_waiting; /* gangs of known size, with no pod bound or being bound */
 	size_t gangs_placed;  /* gangs whose size is met by pods that are bound or need no card */

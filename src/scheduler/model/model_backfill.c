@@ -1,6 +1,4 @@
-/*
- * Makes and ends the model's backfill reservation (backfill_reservation.h), which keeps nodes for a gang that has waited long.
- */
+/* The model's backfill reservation (backfill_reservation.h), which keeps nodes for a gang that has waited long. */
 #include "scheduler/gang/backfill_reservation.h"
 #include "scheduler/model/gang_room.h"
 #include "scheduler/model/model_gang.h"

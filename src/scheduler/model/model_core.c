@@ -1,4 +1,3 @@
-/* Makes and frees the model, sets its clock, handles full lists of objects, and makes views for reports. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -84,8 +83,6 @@ void model_release(struct model *m, const char *uid)
 	if (pod && !(pod->member && model_gang_keeps_reservation(m, pod->member)))
 		model_drop_reserved(m, pod);
 }
-
-/* ---- counts and views of the contents, for reports ---- */
 
 static void count_node(void *data, void *thing)
 {

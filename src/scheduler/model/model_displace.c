@@ -1,9 +1,9 @@
 /*
- * Makes room for a pod that fits no node: evicts pods that are opportunistic (opportunistic.h) or have a lower priority.
- * (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node for the pod,
- * because only that call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still
- * waits. The room is kept from pods that do not outrank the nominated pod, until that pod is placed or NOMINATION_MAX_NS have
- * passed since the first eviction.
+ * Makes room for a pod that fits no node: evicts opportunistic pods (opportunistic.h) and pods of lower priority.
+ * (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node, because only that
+ * call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still waits. The room is kept
+ * from pods that do not outrank the nominated pod, until that pod is placed or NOMINATION_MAX_NS have passed since the first
+ * eviction.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +54,7 @@ static bool fits(struct model *m, const struct inventory *inventory)
 	return fit_check(&m->fit, inventory, &reasons);
 }
 
-/*
- * Lists the pods that may be evicted, in the order of eviction: opportunistic ones first. Discharges from *inventory the pods
- * that are leaving already (model_is_leaving()). NULL if memory runs out.
- */
+/* Lists pods in the order of eviction, opportunistic ones first. Discharges pods that already leave. NULL: out of memory. */
 static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
 					  const struct nomination *nomination,
 					  struct inventory *inventory, size_t *ret_count)
@@ -87,10 +84,7 @@ static const struct inventory_shares *shares_of_pod(const struct opportunistic *
 	return &pod->charged->shares;
 }
 
-/*
- * Marks victims in the list's order until the request fits. Then spares, from the last to the first, each victim that is not
- * needed. False if the request would not fit even if all pods of the list were evicted.
- */
+/* Marks victims in the list's order until the request fits, then spares each that is not needed. False if it never fits. */
 static bool choose(struct model *m, struct inventory *inventory, struct opportunistic *list,
 		   size_t count)
 {
@@ -110,10 +104,7 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
 	return true;
 }
 
-/*
- * Whether evictions would make room on the node for m->fit's request. False if the node is kept for another pod, or a gang,
- * that nomination->pod does not outrank. Free *ret_list in any case.
- */
+/* True if evictions make room on the node. False if it is kept for a pod or gang of higher rank. Always free *ret_list. */
 static bool try_node(struct model *m, const struct model_node *node,
 		     const struct nomination *nomination, struct opportunistic **ret_list,
 		     size_t *ret_count)
@@ -127,8 +118,6 @@ static bool try_node(struct model *m, const struct model_node *node,
 	*ret_list = list_victims(m, node, nomination, &inventory, ret_count);
 	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
 }
-
-/* ---- nominating a node for a pod that fits no node ---- */
 
 void model_clear_nomination(struct model *m, struct model_pod *pod)
 {
@@ -190,12 +179,7 @@ const struct model_pod *model_nominated_pod(const struct model *m, const struct 
 	return pod;
 }
 
-/* ---- evictions ---- */
-
-/*
- * Begins a cooldown (cooldown.h) on each card that has none and where the evicted pod borrowed compute: otherwise other
- * opportunistic pods would take the room.
- */
+/* Begins cooldowns (cooldown.h), else other opportunistic pods would take the room that the evicted pod borrowed. */
 static void cooldown_cards(struct model *m, struct model_node *node,
 			   const struct inventory_shares *allocation)
 {
@@ -206,9 +190,9 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 }
 
 /*
- * Names up to `most` victims to evict for the pod, and returns their number. If more are needed, the next call names the rest.
- * Exception: if model_take_displaced() has just named victims for other pods (!is_first), names none and sets *ret_waits. Its
- * next call can then name all victims of this pod at once.
+ * Names up to `most` victims to evict for the pod, and returns their number; the next call names further ones. But if this call
+ * of model_take_displaced() has named victims for another pod (!is_first) and `most` is too few, names none and sets
+ * *ret_waits, so that the next call can name all at once.
  */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most, bool is_first, bool *ret_waits)
@@ -276,10 +260,7 @@ static int compare_nominees(const void *one, const void *other)
 	return (a->place < b->place) - (a->place > b->place);
 }
 
-/*
- * Lists the pods that were nominated at least SETTLE_NS ago, in the order in which they get room. Returns NULL if memory runs
- * out.
- */
+/* Lists the pods that were nominated at least SETTLE_NS ago, in the order in which they get room. NULL: out of memory. */
 static struct nominee *list_nominees(const struct model *m, size_t *ret_count)
 {
 	size_t count = 0;

@@ -10,8 +10,6 @@
 /* kube-scheduler may miss a request to retry, so pods with reserved room and no bind call are retried at this interval. */
 #define RETRY_INTERVAL_NS UINT64_C(5000000000)
 
-/* ---- states of pods and gangs ---- */
-
 enum gang_state gang_state_of(const struct gang_rank *member)
 {
 	const struct model_pod *pod = member->pod;
@@ -41,8 +39,6 @@ static bool is_reserved(enum gang_state state)
 	return state == GANG_RESERVED || state == GANG_WAITS_TO_BIND;
 }
 
-/* ---- retries: pods that kube-scheduler should try again ---- */
-
 static void retry(struct model *m, struct gang_rank *member)
 {
 	member->pod->is_requeue_requested = true;
@@ -54,18 +50,13 @@ static bool was_unschedulable(const struct gang_rank *member)
 	return member->pod->unschedulable_at > 0;
 }
 
-/*
- * Makes kube-scheduler try the pods in `state` again. Without `is_any`, only pods that a filter call rejected: kube-scheduler
- * will try the others soon anyway.
- */
+/* Without `is_any`, retries only pods that a filter call rejected: kube-scheduler will try the others soon anyway. */
 static void retry_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
 {
 	for (struct gang_rank *one = gang->first; one; one = one->next)
 		if (gang_state_of(one) == state && (is_any || was_unschedulable(one)))
 			retry(m, one);
 }
-
-/* ---- reservations ---- */
 
 static void model_gang_release(struct model *m, struct gang *gang)
 {
@@ -120,12 +111,7 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 	member->pod->reserved.expires_ns = gang->reserved_until_ns;
 }
 
-/* ---- joining and leaving a gang ---- */
-
-/*
- * Updates the gang's size from the sizes that its pods name, and whether enough pods exist. If too few exist, or the sizes
- * differ, drops the gang's reservations, unless one of its pods is bound or being bound.
- */
+/* Drops the gang's reservations if too few pods exist or their sizes differ, unless a pod is bound or being bound. */
 static void update_size(struct model *m, struct gang *gang)
 {
 	gang->size = gang->conflicting_size = 0;
@@ -253,9 +239,8 @@ void gang_set_candidates(struct gang_rank *member, json_t *names)
 			break;
 		}
 	/*
-	 * New candidate nodes permit a new search, unless they are the nodes of the failed search. That search used the asking
-	 * pod's nodes for each pod that had no filter call of its own yet. If such a pod's first call names the same nodes, a
-	 * new search would fail too.
+	 * New candidate nodes permit a new search. But the failed search used its asker's nodes for each pod without a filter
+	 * call of its own: if such a pod's first call names the same nodes, a new search would fail too.
 	 */
 	if (member->candidates || same != member->gang->failed_candidates)
 		member->gang->failed_at = 0;
@@ -263,8 +248,6 @@ void gang_set_candidates(struct gang_rank *member, json_t *names)
 	json_decref(member->candidates);
 	member->candidates = same;
 }
-
-/* ---- expiry of pauses and reservations ---- */
 
 static void advance_one(void *data, void *thing)
 {
@@ -297,8 +280,6 @@ void model_gangs_advance(struct model *m)
 	string_map_each(&m->gangs, advance_one, m);
 	model_backfill_advance(m);
 }
-
-/* ---- gangs whose pods name no size ---- */
 
 struct unsized {
 	struct model_unsized *ret;

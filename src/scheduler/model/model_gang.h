@@ -1,6 +1,6 @@
 /*
- * Keeps the model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for
- * the gang. Internal to the model and the extender. A pod outside gangs has no struct gang_rank.
+ * The model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for the
+ * gang. Internal to the model and the extender. A pod outside gangs has no struct gang_rank.
  *
  *     gangs: "namespace/name" -> gang -> its members, the oldest first: model_pod->member
  */
@@ -39,10 +39,7 @@ struct gang {
 	uint64_t retry_at_ns;
 	/* after a failure: no search for room begins before this time (gang_backoff_ns()); 0: no pause */
 	uint64_t backoff_until_ns;
-	/*
-	 * since when the gang has waited for a backfill reservation, which keeps nodes free for it (backfill_reservation.h);
-	 * 0: the gang has room, or never searched for room
-	 */
+	/* since when the gang waits for a backfill reservation (backfill_reservation.h); 0: has room, or never searched */
 	uint64_t no_room_since_ns;
 	/* The last search for room that failed. It would fail again until something changes. */
 	uint64_t failed_at; /* the model's `capacity_epoch` + 1 when the search failed; 0: none */
@@ -59,8 +56,8 @@ static inline const char *gang_name(const struct gang *gang)
 }
 
 /*
- * Adds the pod to the gang that its annotations name. If they name none, removes the pod from its gang. `gang_error` says what
- * is malformed in the annotations (code 0: nothing); its text is kept in the member. Returns 0 or -ENOMEM.
+ * Adds the pod to the gang that its annotations name; if they name none, removes the pod from its gang. `gang_error` says what
+ * is malformed in the annotations (code 0: nothing); its text is kept. Returns 0 or -ENOMEM.
  */
 int model_gang_join(struct model *model, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_annotations *annotations, const struct error *gang_error,
@@ -71,10 +68,7 @@ void model_gang_leave(struct model *model, struct model_pod *pod);
 enum gang_state gang_state_of(const struct gang_rank *member);
 struct gang_counts gang_counts_of(const struct gang *gang);
 
-/*
- * Stores the nodes of the member's last filter call, with a reference. Nodes that differ from the stored ones permit a new
- * search.
- */
+/* Stores the nodes of the member's last filter call, with a reference. Other nodes than before permit a new search. */
 void gang_set_candidates(struct gang_rank *member, json_t *names);
 
 /*
@@ -87,17 +81,11 @@ void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fi
 /* Whether a new search must fail: the last one failed with the same candidate nodes as `asker` has, and no room became free. */
 bool model_gang_would_fail(const struct model *model, const struct gang_rank *asker);
 
-/*
- * Call when bind has reserved cards for this member. Lets the reservation expire together with the gang's other reservations,
- * unless a binding of the gang has begun.
- */
+/* Call when bind has reserved cards for the pod. Unless a binding has begun, all reservations of the gang expire together. */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_bind_permit.c ---- */
 
-/*
- * Call after a failed binding. Returns whether the pod keeps its reservation, because other pods of its gang are bound or being
- * bound.
- */
+/* Call after a failed binding. True if the pod keeps its reservation: others of its gang are bound or being bound. */
 bool model_gang_keeps_reservation(struct model *model, struct gang_rank *member);
 
 /* ---- model_backfill.c ---- */
@@ -113,6 +101,6 @@ bool model_backfill_bars(const struct model *model, const struct model_node *nod
 /* Returns the name of the gang with the backfill reservation; "" if there is none. */
 const char *model_backfill_name(const struct model *model);
 
-/* ---- expiry of pauses and reservations ---- */
+/* Ends pauses and reservations that have expired. */
 
 void model_gangs_advance(struct model *model);

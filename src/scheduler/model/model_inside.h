@@ -53,7 +53,6 @@ struct model_allocation {
 
 struct model_quota;
 
-/* A namespace with pods or quotas. */
 struct model_namespace {
 	struct string_map_entry entry; /* key: namespace */
 	struct model_quota *quotas;    /* list of the quotas that limit cards */
@@ -169,14 +168,11 @@ struct model_pod *model_find_pod(const struct model *model, const char *uid);
 /* Between these two calls, the node and the namespace's quota look as if this pod were not there. */
 void model_suspend_charge(struct model_pod *pod);
 void model_restore_charge(struct model_pod *pod);
-/*
- * Like model_update_pod(), for the pod of a filter call, which the watch may not have reported yet. Does nothing if the model
- * knows the pod. A pod that the watch never reports is forgotten after hold_ns.
- */
+/* As model_update_pod(), for an unknown pod of a filter call, which is forgotten after hold_ns unless the watch reports it. */
 int model_update_pod_from_filter(struct model *model, json_t *pod, struct error *err);
 /*
- * Makes an allocation, for inventory_charge(), from shares of the node's cards. Returns 0, -EINVAL or -ENOMEM. Pass it to
- * model_free_allocation() while uncharged, or to model_reserve_allocation().
+ * Makes an allocation from shares of the node's cards. Pass it to model_reserve_allocation(), or while it is uncharged to
+ * model_free_allocation(). Returns 0, -EINVAL or -ENOMEM.
  */
 int model_make_allocation(struct model *model, const struct model_pod *pod, struct model_node *node,
 			  const struct kube_shares *shares, struct model_allocation *ret,
@@ -186,10 +182,7 @@ void model_free_allocation(struct model *model, struct model_allocation *allocat
 /* Charges the allocation in place of the pod's earlier reservation or annotated shares, and takes ownership of it. */
 void model_reserve_allocation(struct model *model, struct model_pod *pod,
 			      struct model_allocation *allocation);
-/*
- * Reserves the shares for terms.hold_ns, in place of an earlier reservation or the shares in annotations. On -EINVAL or -ENOMEM
- * nothing is reserved.
- */
+/* Reserves shares for terms.hold_ns, in place of the pod's earlier ones. On -EINVAL or -ENOMEM nothing is reserved. */
 int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err);
 void model_drop_reserved(struct model *model, struct model_pod *pod);
@@ -231,8 +224,8 @@ void model_count_request(struct model *model, const struct request *request);
 const struct place_histogram *model_histogram(struct model *model);
 /*
  * Returns the value, at model_histogram()'s last prices, of the room that m->fit's request would take from other requests on
- * these cards. Each share is assumed to go to the card where it takes least. Returns MODEL_ROOM_ALL (all the cluster's room) if
- * the request does not fit. `room`: the node's current tally; NULL: this function counts it.
+ * these cards, each share on the card where it takes least. MODEL_ROOM_ALL, all the cluster's room, if the request does not
+ * fit. `room`: the node's current tally; NULL: counted here.
  */
 #define MODEL_ROOM_ALL 1.0
 double model_room_loss(struct model *model, const struct inventory *inventory,
@@ -240,9 +233,8 @@ double model_room_loss(struct model *model, const struct inventory *inventory,
 /* Removes the node's room from the totals. Call before the node's cards are dropped or replaced. */
 void model_room_forget(struct model *model, struct model_node *node);
 /*
- * Makes all cached counts invalid: their keys contain addresses of card types' interned strings, and a new string may get the
- * address of a freed one. Call after cards outside of the model were freed, such as those of a Node object in a request. (For
- * the model's own nodes, model_room_forget() does this.)
+ * Call after cards outside of the model were freed, such as those of a Node object in a request. Drops all cached counts: their
+ * keys contain addresses of card types' interned strings, and a new string may get the address of a freed one.
  */
 void model_room_strings_freed(struct model *model);
 void model_room_free(struct model *model);
@@ -255,9 +247,8 @@ void model_cooldown_card(struct model *model, struct model_node *node, unsigned 
 void model_start_eviction(struct model *model, struct model_pod *opportunistic,
 			  struct model_eviction *ret);
 /*
- * For a pod that fits no node: whether evictions would make room on `node`. Victims are opportunistic pods and, with
- * `may_preempt`, pods of lower priority. *ret_priority: the highest priority of victims that are not opportunistic; INT32_MIN
- * if none.
+ * Whether evictions would make room on `node`: of opportunistic pods and, with `may_preempt`, of pods of lower priority.
+ * *ret_priority: the highest priority of victims that are not opportunistic; INT32_MIN if none.
  */
 bool model_nomination_cost(struct model *model, const struct request *request, const char *uid,
 			   bool may_preempt, const char *node, int32_t *ret_priority);

@@ -1,4 +1,3 @@
-/* Keeps the model's nodes: each node's cards, and what pods use of them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +6,6 @@
 #include "kube/util/quantity.h"
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/cooldown.h"
-
-/* ---- entries of the map of nodes ---- */
 
 static void forget_cards(struct model *m, struct model_node *node)
 {
@@ -55,17 +52,13 @@ struct model_node *model_find_node(const struct model *m, const char *name)
 	return node && node->exists ? node : NULL;
 }
 
-/* ---- reading of Node objects ---- */
-
 static const char *annotation(const json_t *node, const char *name)
 {
 	const json_t *meta = json_object_get(node, "metadata");
 	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
 }
 
-/*
- * Reads the cards' measured use and cooldowns. If the use cannot be read, opportunistic pods are placed by guarantees instead.
- */
+/* If the cards' measured use cannot be read, opportunistic pods are placed by guarantees instead. */
 static int read_use(struct model *m, struct model_node *node, const json_t *object,
 		    struct error *err)
 {
@@ -81,10 +74,7 @@ static int read_use(struct model *m, struct model_node *node, const json_t *obje
 	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
 }
 
-/*
- * Whether the kubelet offers the resource. Without its device plugin, the kubelet still lists the resource, with amount 0. A
- * node without any capacity counts as offering it: its kubelet has not reported yet.
- */
+/* Without its device plugin, a kubelet still lists the resource, with amount 0. Without capacity, it has not reported yet. */
 static bool has_resource(const json_t *node, const char *resource)
 {
 	const json_t *status = json_object_get(node, "status");
@@ -172,8 +162,6 @@ void model_remove_node(struct model *m, const char *name)
 	if (node)
 		remove_node(m, node);
 }
-
-/* ---- full lists of nodes ---- */
 
 static void clear_listed(void *data, void *thing)
 {

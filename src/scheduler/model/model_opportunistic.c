@@ -1,7 +1,4 @@
-/*
- * The model's opportunistic pods (opportunistic.h): finds cards where these pods lacked compute for too long, and chooses pods
- * to evict.
- */
+/* Finds cards where opportunistic pods (opportunistic.h) lacked compute for too long, and chooses pods to evict. */
 #include <stdlib.h>
 
 #include "base/cleanup.h"
@@ -10,10 +7,7 @@
 
 /* A pod named for eviction counts as leaving for this long. If it still exists then, it counts as staying again. */
 #define LEAVING_NS (UINT64_C(120) * 1000000000)
-/*
- * After an eviction that failed, the pod counts as leaving for this long: the server may have evicted it anyway, and a
- * failing server should not be asked every second.
- */
+/* How long a pod counts as leaving after a failed eviction, so that a failing server is not asked every second. */
 #define FAILED_NS (UINT64_C(5) * 1000000000)
 /* A pod whose eviction was refused is not evicted again for this long. */
 #define SPARED_NS (UINT64_C(600) * 1000000000)
@@ -26,10 +20,7 @@ struct eviction_scan {
 	size_t count, most;
 };
 
-/*
- * Lists the opportunistic pods on the card that may be evicted now. Adds to *ret_borrowed_pct the compute (percent) that all
- * opportunistic pods of the card borrow, except pods that leave (model_is_leaving()). NULL if memory runs out.
- */
+/* Adds to *ret_borrowed_pct the compute that the card's opportunistic pods requested, unless they leave. NULL: no memory. */
 static struct opportunistic *list_opportunistic(const struct model *m,
 						const struct model_node *node, const char *card,
 						size_t *ret_count, uint64_t *ret_borrowed_pct)
@@ -108,8 +99,6 @@ static void check_node(void *data, void *thing)
 			check_card(data, node, i);
 }
 
-/* ---- cooldowns, which a node's annotation stores ---- */
-
 void model_cooldown_card(struct model *m, struct model_node *node, unsigned card)
 {
 	opportunistic_cooldown(&node->use.card[card], m->now_ns);
@@ -146,8 +135,6 @@ void model_cooldown_retry(struct model *m, const char *name)
 	if (node)
 		node->is_cooldown_dirty = m->has_cooldown = true;
 }
-
-/* ---- evictions ---- */
 
 void model_eviction_refused(struct model *m, const char *uid)
 {

@@ -1,4 +1,3 @@
-/* Keeps the model's pods: each pod's shares, and the requests of pods that wait. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +14,6 @@ static void free_pod_read(struct kube_pod **pod)
 }
 #define cleanup_pod cleanup(free_pod_read)
 
-/* ---- charging a pod's shares to its node and namespace ---- */
-
 void model_suspend_charge(struct model_pod *pod)
 {
 	if (!pod->charged)
@@ -31,10 +28,7 @@ void model_suspend_charge(struct model_pod *pod)
 	pod->charged = NULL;
 }
 
-/*
- * Charges the pod's reservation. If there is none, charges the shares in its annotations, perhaps from an earlier attempt to
- * place it.
- */
+/* Charges the reservation or, if there is none, the shares in annotations, perhaps of an earlier attempt to place the pod. */
 void model_restore_charge(struct model_pod *pod)
 {
 	struct model_allocation *allocation = pod->reserved.node ? &pod->reserved : &pod->annotated;
@@ -69,7 +63,6 @@ static void drop_allocation(struct model *m, struct model_allocation *allocation
 	model_free_allocation(m, allocation);
 }
 
-/* ---- entries of the map of pods ---- */
 struct model_pod *model_find_pod(const struct model *m, const char *uid)
 {
 	return string_map_find(&m->pods, uid);
@@ -144,12 +137,7 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 	return pod;
 }
 
-/* ---- shares in annotations ---- */
-
-/*
- * Returns the annotation with the pod's shares. NULL: there is none, it names no card, the pod has no node, or the attempt to
- * bind failed.
- */
+/* NULL if the pod has no annotation of shares, no card in it, or no node, or if the attempt to bind failed. */
 static const char *shares_annotation(const struct kube_pod *from)
 {
 	const char *text = from->allocated ? from->allocated : from->to_allocate;
@@ -157,10 +145,7 @@ static const char *shares_annotation(const struct kube_pod *from)
 	return text && *pod_node(from) && !is_failed && text[strspn(text, ";")] ? text : NULL;
 }
 
-/*
- * Returns false if the annotations of shares are certainly forged: the pod requests no GPU, and anyone can write annotations.
- * If the request cannot be read, the annotations are believed.
- */
+/* False: the pod requests no GPU, so its annotations of shares are forged. If the request is malformed, believes them. */
 static bool may_have_shares(const struct model *m, const struct kube_pod *from)
 {
 	struct request request = { 0 };
@@ -197,10 +182,7 @@ static int make_allocation(struct model *m, const struct kube_shares *shares, co
 	return 0;
 }
 
-/*
- * Reads from the annotation KUBE_BORROWED which part of each share is borrowed. A share that the annotation does not list
- * borrows nothing: its compute counts as guaranteed. If the annotation is malformed, all compute counts as guaranteed.
- */
+/* A share that KUBE_BORROWED does not list borrows nothing. If that annotation is malformed, no share borrows anything. */
 static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *shares,
 			    struct error *err)
 {
@@ -234,10 +216,7 @@ static int read_annotated(struct model *m, const struct kube_pod *from, const ch
 	return r;
 }
 
-/*
- * Makes an allocation for a pod whose cards cannot be read from its annotations. While this allocation is charged, the node's
- * cards go to no other pod.
- */
+/* For a pod whose cards cannot be read from its annotations. While it is charged, the node's cards go to no other pod. */
 static int make_unknown_allocation(struct model *m, const char *node, struct model_allocation *ret,
 				   struct error *err)
 {
@@ -249,10 +228,7 @@ static int make_unknown_allocation(struct model *m, const char *node, struct mod
 	return 0;
 }
 
-/*
- * Charges the shares in the annotations. Unchanged annotations are not read again, because each reading restarts the time after
- * which an unbound pod's shares expire.
- */
+/* Unchanged annotations are not read again, because that would restart the time after which an unbound pod's shares expire. */
 static int update_annotated(struct model *m, const struct kube_pod *from, struct model_pod *pod,
 			    bool may_have_shares, struct error *err)
 {
@@ -267,10 +243,7 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 		return 0;
 	int r = text ? read_annotated(m, from, text, &annotated, err) : 0;
 	int unread = r;
-	/*
-	 * A bound pod has cards even if its annotation cannot be read, so assign none of its node's cards to other pods. (A pod
-	 * that is not bound gets new annotations at the next attempt.)
-	 */
+	/* A bound pod has cards even if its annotation cannot be read, so its node's cards go to no other pod. */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown_allocation(m, pod_node(from), &annotated, err);
 	if (r < 0)
@@ -283,8 +256,6 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 	model_restore_charge(pod);
 	return unread;
 }
-
-/* ---- requests ---- */
 
 static int set_request(struct model_pod *pod, struct request *request,
 		       const struct error *request_error)
@@ -312,8 +283,6 @@ static void count_request(struct model *m, const struct kube_pod *from,
 	model_count_request(m, *from->node ? &of_bound : request);
 	request_free(&of_bound);
 }
-
-/* ---- pods ---- */
 
 /* 0 if the pod has no deadline. */
 static int64_t read_lifetime_s(const json_t *spec)
@@ -438,8 +407,6 @@ void model_remove_pod(struct model *m, const json_t *object)
 		remove_pod(m, pod);
 }
 
-/* ---- reservations ---- */
-
 int model_make_allocation(struct model *m, const struct model_pod *pod, struct model_node *node,
 			  const struct kube_shares *shares, struct model_allocation *ret,
 			  struct error *err)
@@ -507,8 +474,6 @@ void model_pods_advance(struct model *m)
 			remove_pod(m, pod);
 	}
 }
-
-/* ---- full lists ---- */
 
 static void clear_listed(void *data, void *thing)
 {

@@ -1,7 +1,4 @@
-/*
- * Keeps the model's namespaces: what all pods of a namespace together use of the cards, and what the namespace's ResourceQuota
- * objects allow. Of several quotas, the tightest limit of each kind counts.
- */
+/* A namespace's use of cards by all its pods, and the limits of its ResourceQuotas. The tightest limit of each kind counts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +17,6 @@ struct model_quota {
 	bool is_listed;
 	char key[];
 };
-
-/* ---- namespaces ---- */
 
 struct model_namespace *model_namespace_get(struct model *m, const char *name)
 {
@@ -59,8 +54,6 @@ void model_apply_quota(struct model *m, const char *pod_namespace)
 	if (name_space)
 		fit_set_quota(&m->fit, &name_space->limits, &name_space->used);
 }
-
-/* ---- quotas ---- */
 
 /* Computes the namespace's limits. If a limit became higher, waiting pods may fit now. */
 static void update_limits(struct model *m, struct model_namespace *name_space)
@@ -158,8 +151,6 @@ void model_remove_quota(struct model *m, const json_t *object)
 		forget(m, quota);
 }
 
-/* ---- full lists ---- */
-
 static void clear_listed(void *data, void *thing)
 {
 	struct model_quota *quota = thing;
@@ -194,8 +185,6 @@ void model_quotas_free(struct model *m)
 	string_map_free(&m->quotas);
 	string_map_free(&m->namespaces);
 }
-
-/* ---- views of the quotas, for reports ---- */
 
 bool model_find_quota(const struct model *m, const char *pod_namespace, struct model_quota_view *ret)
 {

@@ -1,7 +1,7 @@
 /*
- * Finds pods that kube-scheduler should try again. kube-scheduler also retries by itself after a change, such as the end of
- * another pod. But if it learns of the change before the model does, the model rejects the pod once more, and kube-scheduler's
- * next try comes only minutes later.
+ * Finds pods that kube-scheduler should try again. It also retries by itself after a change, such as the end of a pod. But if
+ * it learns of the change before the model does, the model rejects the pod once more, and the next try comes only minutes
+ * later.
  */
 #include "scheduler/model/model_gang.h"
 
@@ -35,10 +35,7 @@ void model_set_unschedulable(struct model *m, const char *uid, bool is_unschedul
 		pod->unschedulable_at = is_unschedulable ? m->capacity_epoch + 1 : 0;
 }
 
-/*
- * Returns false if room became free after a filter call rejected the pod, so that the pod may fit now. Otherwise, also if no
- * call rejected it, returns true.
- */
+/* False if room became free after a filter call rejected the pod, so that it may fit now. True if no call rejected it. */
 static bool is_rejection_current(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->unschedulable_at || pod->unschedulable_at > m->capacity_epoch;

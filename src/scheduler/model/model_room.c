@@ -28,16 +28,11 @@ struct model_room {
 	struct histogram histogram;
 	uint64_t new_kinds; /* bit k is set if kind k has not been counted on any node yet */
 	uint64_t total[PLACE_KINDS_MAX];
-	/*
-	 * Incremented when a card type's interned string was freed, which makes all of `memo` invalid: another string may get
-	 * the same address. Starts at 1.
-	 */
+	/* Incremented when a card type's string was freed, which makes `memo` invalid: another may get its address. From 1. */
 	uint64_t generation;
 	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL before the first use */
 };
 _Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
-
-/* ---- requests ---- */
 
 void model_count_request(struct model *m, const struct request *request)
 {
@@ -69,8 +64,6 @@ void model_room_free(struct model *m)
 	free(m->room);
 	m->room = NULL;
 }
-
-/* ---- room of a card: how many requests of each kind it would serve ---- */
 
 /* Returns the fields of the card that its room depends on; all other fields are zero. */
 static struct place_card state_of(const struct place_card *card)
@@ -119,8 +112,6 @@ static void tell_memo_of_kind(struct model_room *room, unsigned kind)
 				&room->memo[i].card, &room->histogram.kinds.kind[kind].request);
 }
 
-/* ---- room of the nodes ---- */
-
 struct counting {
 	struct model_room *room;
 	bool is_out_of_memory;
@@ -145,10 +136,7 @@ static void count_kind(const struct place_histogram *kinds, unsigned k,
 	}
 }
 
-/*
- * Counts the node's room: for all kinds if the charges to the cards have changed, otherwise only for the new kinds. Adds the
- * change to the totals of all nodes. False if memory runs out.
- */
+/* If the charges to the cards have changed, counts all kinds, otherwise only new ones. False if memory runs out. */
 static bool count_room(struct model_room *room, struct model_node *node)
 {
 	const struct place_histogram *kinds = &room->histogram.kinds;
@@ -218,8 +206,6 @@ void model_room_strings_freed(struct model *m)
 		m->room->generation++;
 }
 
-/* ---- the value of the room that a request would take ---- */
-
 /* The cards of a node while shares are placed one after the other. */
 struct trial {
 	struct model *model;
@@ -238,9 +224,7 @@ static bool is_same_state(const struct place_card *a, const struct place_card *b
 	       a->cores_total_mpct == b->cores_total_mpct && a->slots_total == b->slots_total;
 }
 
-/*
- * Finds the card in `among` (a bit per card) where the share takes the least valuable room. False if no card serves the share.
- */
+/* Finds the card in `among` (a bit per card) where the share takes the least valuable room. False if no card serves it. */
 static bool find_cheapest_card(struct trial *l, const struct place_request *share, uint64_t among,
 			       unsigned *ret, double *ret_loss)
 {
@@ -265,8 +249,8 @@ static bool find_cheapest_card(struct trial *l, const struct place_request *shar
 }
 
 /*
- * Places the shares of one part of the request on different cards, and adds their loss to l->loss. False if the cards do not
- * suffice. `card` and `tally` are l->card and l->tally, writable.
+ * Places one part's shares on different cards, and adds their loss to l->loss. False if the cards do not suffice. `card` and
+ * `tally` are l->card and l->tally, writable.
  */
 static bool place_part(struct trial *l, const struct place_request *share, struct place_card *card,
 		       struct place_tally *tally)
