@@ -68,8 +68,6 @@ static void deny(struct claim_review *r, const struct error *why)
 	finish(r, webhook_deny(r->review, why));
 }
 
-/* ---- creating ResourceClaimTemplates ---- */
-
 static void make_next(struct claim_review *r);
 
 static void template_is_there(struct claim_review *r)
@@ -106,10 +104,7 @@ static void template_made(void *data, const struct kube_answer *answer)
 {
 	struct claim_review *r = data;
 	r->call = NULL;
-	/*
-	 * HTTP_CONFLICT is no failure: another pod's review has created the template. Templates of the same name have the
-	 * same content.
-	 */
+	/* HTTP_CONFLICT: another pod's review has created the template. Templates of one name have the same content. */
 	if (answer->err.code && answer->status != HTTP_CONFLICT)
 		deny_for_template(r, answer);
 	else
@@ -136,10 +131,7 @@ static void template_touched(void *data, const struct kube_answer *answer)
 		template_is_there(r);
 }
 
-/*
- * Writes the present time to the next template's annotation TEMPLATE_REQUESTED (template_sweep.h). A template that does not
- * exist is then created by template_touched(). After the last template, answers the review.
- */
+/* Marks the next template as requested now (template_sweep.h); a missing one is created. Answers after the last one. */
 static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
@@ -160,8 +152,6 @@ static void make_next(struct claim_review *r)
 		(struct kube_request){ .method = "PATCH", .type = KUBE_MERGE_PATCH, .body = body },
 		json_string_value(json_object_get(metadata, "name")), template_touched);
 }
-
-/* ---- the review ---- */
 
 static bool is_dry_run(const json_t *review)
 {
@@ -189,8 +179,6 @@ static int review_with_sizes(struct claim_review *r, struct error *err)
 	r->claims.sizes_mib = r->sizes_mib;
 	return review(r, err);
 }
-
-/* ---- sizes of GPUs ---- */
 
 static int request_sizes(struct claim_review *r, const char *page);
 
@@ -287,8 +275,6 @@ int claim_reviews_start(struct claim_reviews *reviews, json_t *object, claim_rev
 		drop(r);
 	return result == -ENOMEM ? error_set_errno(err, ENOMEM, "AdmissionReview") : result;
 }
-
-/* ---- life cycle ---- */
 
 struct claim_reviews *claim_reviews_new(struct kube_client *client,
 					const struct webhook_terms *terms)

@@ -13,9 +13,7 @@
 struct json_patch {
 	json_t *operations; /* NULL before the first change */
 	bool has_failed;    /* out of memory: do not use object and patch */
-	/*
-	 * The first member of a wrong type ("/spec/containers: must be a list"), or "". If set, use neither object nor patch.
-	 */
+	/* first member of a wrong type ("/spec/containers: must be a list"), or ""; if set, use neither object nor patch */
 	char misfit[JSON_PATCH_MISFIT_MAX];
 };
 
@@ -29,10 +27,7 @@ void json_patch_remove(struct json_patch *patch, json_t *object, const char *pat
 void json_patch_append(struct json_patch *patch, json_t *list, const char *path, json_t *value);
 void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *path, size_t index);
 
-/*
- * Returns the member `name`; if missing, adds `fresh` (takes ownership). Returns NULL if memory runs out, or if the member's
- * type differs from that of `fresh`; the patch then records the error.
- */
+/* Returns member `name`; if missing, adds `fresh` (takes ownership). NULL if memory runs out or the member's type differs. */
 json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *path,
 			  const char *name, json_t *fresh);
 

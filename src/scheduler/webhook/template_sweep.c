@@ -49,8 +49,6 @@ static bool is_in(const struct template_sweep *s, const json_t *metadata)
 	return !strcmp(text(metadata, "namespace"), s->in_namespace);
 }
 
-/* ---- end of a sweep ---- */
-
 static void end(struct template_sweep *s)
 {
 	if (s->removed)
@@ -99,8 +97,6 @@ static bool request_next_page(struct template_sweep *s, const char *path, const 
 	free(on);
 	return true;
 }
-
-/* ---- templates that no pod uses ---- */
 
 static void next_namespace(struct template_sweep *s);
 
@@ -152,8 +148,6 @@ static void delete_next(struct template_sweep *s)
 	}
 	next_namespace(s);
 }
-
-/* ---- keeping the templates that pods name ---- */
 
 /* Removes the template `name` of s->in_namespace (NULL: every template) from s->old, so that the sweep keeps it. */
 static void mark_used(struct template_sweep *s, const char *name)
@@ -212,8 +206,6 @@ static void next_namespace(struct template_sweep *s)
 	send_request(s, "GET", path, NULL, pods_listed);
 }
 
-/* ---- finding templates that were not requested lately ---- */
-
 static bool is_old(const json_t *metadata, int64_t now_s)
 {
 	const json_t *annotations = json_object_get(metadata, "annotations");
@@ -257,8 +249,6 @@ static void start_sweep(void *data)
 	else
 		alarm_set(kube_client_reactor(s->client), &s->again, FIRST_NS);
 }
-
-/* ---- life cycle ---- */
 
 struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
 					    void *data)

@@ -1,8 +1,7 @@
 /*
- * Deletes the webhook's unused ResourceClaimTemplates (claim_reviews.h): templates that no pod of the namespace names and no
- * review has needed for an hour. A review writes the time on the template before the pod is stored, and the sweep deletes
- * a template only if the template is unchanged since the sweep read it. So a template that a new pod is about to name stays.
- * Existing claims need no template. Call from the client's thread.
+ * Deletes the webhook's ResourceClaimTemplates (claim_reviews.h) that no pod of the namespace names and no review has needed
+ * for an hour. A review writes the time on the template before the pod is stored, and the sweep deletes a template only if it
+ * is unchanged since the sweep read it. So a template that a new pod is about to name stays. Call from the client's thread.
  */
 #pragma once
 
@@ -11,20 +10,14 @@
 #include "kube/client/kube_client.h"
 #include "kube/hami/annotations.h"
 
-/*
- * Annotation: the time of the template's last request (RFC 3339), rounded down to a quarter of an hour, so that few reviews
- * write a new value.
- */
+/* Annotation: time of the template's last request (RFC 3339), rounded down, so that few reviews write a new value. */
 #define TEMPLATE_REQUESTED KUBE_LIVE_DOMAIN "/asked-at"
 #define TEMPLATE_REQUESTED_STEP_S 900
 #define TEMPLATE_UNUSED_S 3600
 
 struct template_sweep;
 
-/*
- * Starts regular sweeps. A sweep begins only if may_act(data) returns true, which means that this replica leads. The client
- * must outlive the result. NULL if memory runs out.
- */
+/* Sweeps begin only if may_act(data) says that this replica leads. The client must outlive the result. NULL: no memory. */
 struct template_sweep *template_sweep_start(struct kube_client *client, bool (*may_act)(void *data),
 					    void *data);
 struct template_sweep *template_sweep_stop(

@@ -17,8 +17,6 @@
 #define EPHEMERAL "ephemeralContainers"
 #define WARNINGS_MAX 16 /* the API server cuts off warnings beyond 4 KiB in all */
 
-/* ---- helpers that all parts of the webhook use ---- */
-
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 {
 	char text[256];
@@ -37,8 +35,6 @@ const char *webhook_meta(const struct webhook_work *w, const char *kind, const c
 	const json_t *metadata = json_object_get(w->pod, "metadata");
 	return json_string_value(json_object_get(json_object_get(metadata, kind), name));
 }
-
-/* ---- changing the pod ---- */
 
 static bool is_exempt(const struct webhook_work *w)
 {
@@ -144,10 +140,7 @@ static void put_spec(struct webhook_work *w, json_t *spec, const char *name, con
 		json_patch_put(&w->patch, spec, "/spec", name, json_string(value));
 }
 
-/*
- * Warns if the pod's RuntimeClass gives it a kernel of its own. The webhook sees only the class's name, so it does not deny the
- * pod: another cluster may use that name for something else.
- */
+/* Warns of a RuntimeClass with a kernel of its own. No denial, because another cluster may use that name for something else. */
 static void warn_of_sandbox(struct webhook_work *w, const char *class)
 {
 	const char *sandbox = NULL;
@@ -242,8 +235,6 @@ static int process_ephemeral(struct webhook_work *w)
 		*w->err = (struct error){ 0 };
 	return r >= 0 ? webhook_guard(w, is_ours && (requests_gpu(w) || has_made_claims(w))) : r;
 }
-
-/* ---- the review ---- */
 
 /* Makes a denial. Its HTTP status: 403 if the pod is forbidden, 422 if it is malformed, 503 if a later retry may succeed. */
 static json_t *denial(const struct error *why)

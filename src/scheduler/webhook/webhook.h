@@ -14,10 +14,7 @@
 #include "base/error.h"
 #include "scheduler/request/quota.h"
 
-/*
- * Labels by which a pod opts out of the webhook, if the operator permits that. On a namespace, the label works only through the
- * selector in the webhook's configuration.
- */
+/* Labels by which a pod opts out, if permitted. On a namespace they need the selector in the webhook's configuration. */
 #define WEBHOOK_LABEL "allot.dev/webhook"
 #define WEBHOOK_LABEL_HAMI "hami.io/webhook"
 #define WEBHOOK_IGNORE "ignore"
@@ -68,10 +65,7 @@ struct webhook_claims {
 	json_t *templates;
 };
 
-/*
- * Returns the review with its response, a new object. NULL: err says why (-EINVAL, -ENOMEM). `claims` may be NULL only if
- * terms->device_class is NULL.
- */
+/* A new AdmissionReview with the response. NULL: err says why (-EINVAL, -ENOMEM). `claims`: NULL only without device_class. */
 json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 		       struct webhook_claims *claims, struct error *err);
 

@@ -19,12 +19,7 @@ struct made {
 	const char *claim;           /* the claim's name within the pod */
 };
 
-/* ---- templates ---- */
-
-/*
- * Writes the template's name, with a digest of the spec, so that equal specs share a template. No pod owns a template;
- * template_sweep.h deletes it.
- */
+/* The name has a digest of the spec, so equal specs share a template. No pod owns a template: template_sweep.h deletes it. */
 static int name_template(struct webhook_work *w, const json_t *spec, char ret[TEMPLATE_MAX])
 {
 	unsigned char digest[32];
@@ -55,8 +50,6 @@ static int add_template(struct webhook_work *w, const char *name, json_t *spec)
 		return error_set_errno(w->err, ENOMEM, "claim");
 	return 0;
 }
-
-/* ---- changing the pod ---- */
 
 /* Rejects a GPU resource that has a request but no limit: a claim is made from limits, so the request would be lost. */
 static int check_limits(struct webhook_work *w, const struct webhook_container *c)
@@ -124,9 +117,8 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 }
 
 /*
- * Returns another container's claim that the init container `part` can share: both requests are equal, and the containers
- * never run at the same time. NULL if there is none, or if `part` is no init container. With a claim of its own, the init
- * container would keep a share as long as the pod lives.
+ * Returns another container's claim that init container `part` can share: the requests are equal, and the containers never run
+ * at the same time. With a claim of its own, the init container would keep a share as long as the pod lives. NULL if none.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {

@@ -11,8 +11,6 @@
 /* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value and shows no GPU */
 #define NO_GPU "none"
 
-/* ---- the operator's decision ---- */
-
 bool webhook_decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
 		    const char *right, int *ret_r)
 {
@@ -25,17 +23,12 @@ bool webhook_decide(struct webhook_work *w, enum webhook_guard guard, const char
 	return false;
 }
 
-/* ---- environment ---- */
-
 static bool always(const char *value)
 {
 	return true;
 }
 
-/*
- * Whether the variable may be switched on. `value`: NULL if another object gives the variable's value (valueFrom), which is
- * then unknown.
- */
+/* True if the variable may be switched on. `value`: NULL if it is unknown, because another object gives it (valueFrom). */
 static bool unless_off(const char *value)
 {
 	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));
@@ -99,10 +92,7 @@ static bool may_bypass(const char *prefix)
 	return false;
 }
 
-/*
- * Sets NVIDIA_VISIBLE_DEVICES to NO_GPU in a container without a GPU request, because CUDA images set it to all GPUs. Keeps a
- * value that the container itself sets.
- */
+/* CUDA images set NVIDIA_VISIBLE_DEVICES to all GPUs. Sets it to NO_GPU, unless the container itself sets a value. */
 static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");
@@ -120,9 +110,7 @@ static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 			  json_pack("{s:s,s:s}", "name", "NVIDIA_VISIBLE_DEVICES", "value", NO_GPU));
 }
 
-/*
- * The variables of an envFrom are in another object, which may change later. So the webhook can neither check nor rewrite them.
- */
+/* envFrom's variables are in another object, which may change later, so they can neither be checked nor rewritten. */
 static int guard_env_from(struct webhook_work *w, const struct webhook_container *c)
 {
 	const json_t *list = json_object_get(c->object, "envFrom"), *entry;
@@ -168,8 +156,6 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 	return r >= 0 && c->requests_gpu ? guard_env_from(w, c) : r;
 }
 
-/* ---- privilege and images ---- */
-
 static int guard_privileged(struct webhook_work *w, struct webhook_container *c)
 {
 	json_t *context = json_object_get(c->object, "securityContext");
@@ -188,10 +174,7 @@ static int guard_privileged(struct webhook_work *w, struct webhook_container *c)
 	return r;
 }
 
-/*
- * Harmless capabilities: they give a process no access to anything outside of its container. Container engines give most of
- * them to every container.
- */
+/* Harmless capabilities: they reach nothing outside of the container. Engines give most of them to every container. */
 static const char *const capabilities[] = {
 	"AUDIT_WRITE", "CHOWN",      "DAC_OVERRIDE", "FOWNER",           "FSETID",
 	"IPC_LOCK",    "KILL",       "MKNOD",        "NET_RAW",          "SETFCAP",

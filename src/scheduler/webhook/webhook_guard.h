@@ -8,9 +8,8 @@
 struct webhook_work;
 
 /*
- * Treats a part of the pod that can bypass the library as the operator configured (`guard`). `what` describes the part; `right`
- * says what the user should do instead. Returns true if the caller must rewrite the part. Sets *ret_r to an error if the pod is
- * denied.
+ * Treats a part of the pod (`what`) that can bypass the library as `guard` says. `right` says what the user should do instead.
+ * True if the caller must rewrite the part. Sets *ret_r to an error if the pod is denied.
  */
 bool webhook_decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
 		    const char *right, int *ret_r);

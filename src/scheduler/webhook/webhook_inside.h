@@ -63,10 +63,7 @@ struct webhook_work {
 	struct error *err;
 };
 
-/*
- * Removes annotations that only schedulers and daemons may write (docs/reference/protocol.md), with a warning for each.
- * Defined in webhook_strip.c.
- */
+/* webhook_strip.c. Removes annotations that only schedulers and daemons may write (docs/reference/protocol.md), and warns. */
 void webhook_strip(struct webhook_work *w);
 
 /* The next five functions return 0, -EACCES (not allowed) or -EINVAL (malformed). `err` says what is wrong and what to do. */
@@ -85,16 +82,13 @@ int webhook_guard_mounts(struct webhook_work *w);
 int webhook_apply_workload(struct webhook_work *w);
 
 /*
- * Turns limits into claims, after webhook_complete_requests(). Returns -ENODATA, without a text in `err`, if GPU sizes are
- * missing; claims->needs_sizes is then set. A claim has its container's name.
+ * Turns limits into claims, named as their containers, after webhook_complete_requests(). -ENODATA, without a text in `err`:
+ * GPU sizes are missing, and claims->needs_sizes is set.
  */
 int webhook_make_claims(struct webhook_work *w);
 /* Returns -EINVAL if a ResourceClaim can't express the request; warns of annotations without effect. See webhook_spec.c. */
 int webhook_check_sayable(struct webhook_work *w, const struct request *request);
-/*
- * Makes the spec of the claim for part number `part` of the request, as a new reference. Returns -ENODATA as
- * webhook_make_claims() does. Defined in webhook_spec.c.
- */
+/* webhook_spec.c. Makes the claim's spec for part `part` of the request, a new reference. -ENODATA as webhook_make_claims(). */
 int webhook_make_spec(struct webhook_work *w, const struct kube_pod *pod,
 		      const struct request *request, size_t part, json_t **ret);
 

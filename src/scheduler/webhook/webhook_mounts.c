@@ -1,4 +1,3 @@
-/* The part of the webhook that looks at volumes and mounts (webhook_inside.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,10 +8,7 @@
 
 #define PATH_BYTES 4096 /* PATH_MAX: nothing can be mounted at a longer path */
 
-/*
- * Writes the absolute path without ".", ".." and needless slashes. Returns false if the path is too long; do not use *ret then.
- * Symbolic links are not resolved: they are on the node.
- */
+/* Removes ".", ".." and needless slashes, but not symbolic links, which are on the node. False if the path is too long. */
 static bool normalize(const char *path, char ret[PATH_BYTES])
 {
 	size_t used = 0;
@@ -44,10 +40,7 @@ static bool is_within(const char *path, const char *folder)
 	       (!strncmp(path, folder, length) && (!path[length] || path[length] == '/'));
 }
 
-/*
- * Folders of the node that contain device files, controls of the driver and the kernel, or the sockets and data of allot, the
- * kubelet and container engines.
- */
+/* Device files, controls of driver and kernel, and the sockets and data of allot, the kubelet and container engines. */
 static const char *const host_folders[] = {
 	"/dev",     "/proc",          "/sys",     "/run",
 	"/var/run", "/var/lib/allot", "/etc/cdi", "/var/lib/kubelet",
@@ -74,10 +67,7 @@ static const struct {
 	{ "/etc/ld.so.preload", false },
 	{ "/run/allot", false },
 	{ "/var/run/allot", false },
-	/*
-	 * A mount below this folder names a GPU. NVIDIA's toolkit gives that GPU to the container if its option
-	 * accept-nvidia-visible-devices-as-volume-mounts is on.
-	 */
+	/* A mount below this folder names a GPU, which NVIDIA's toolkit can be set up to give to the container. */
 	{ "/run/nvidia-container-devices", true },
 	{ "/var/run/nvidia-container-devices", true },
 };

@@ -18,8 +18,8 @@
 #define CORES_MAX (VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE)
 
 /*
- * The valid values of a resource. `name`: offset of the resource's name in struct webhook_terms. A value above `max` that is at
- * least MIB is taken as bytes, and converted to units of `byte_unit` bytes (byte_unit 0: never).
+ * The valid values of a resource. `name`: offset of its name in struct webhook_terms. A value above `max` and at least MIB is
+ * taken as bytes, and converted to units of `byte_unit` bytes (0: never).
  */
 static const struct row {
 	size_t name;
@@ -52,17 +52,12 @@ static const char *name_of(const struct webhook_work *w, enum webhook_resource r
 	return webhook_resource_name(w->terms, resource);
 }
 
-/* ---- reading requests ---- */
-
 static int blame_container(struct webhook_work *w, const struct webhook_container *c, int result)
 {
 	return error_add(w->err, result, "container %.63s", c->name);
 }
 
-/*
- * Reads the limit or, if missing, the request. (Kubernetes later rejects a request without a limit, and sets missing requests
- * to the limit.)
- */
+/* Reads the limit or, if missing, the request. (Kubernetes later rejects a request without a limit.) */
 static int read_request(struct webhook_work *w, struct webhook_container *c,
 			enum webhook_resource resource)
 {
@@ -109,8 +104,6 @@ int webhook_read_requests(struct webhook_work *w)
 	*err = first;
 	return result;
 }
-
-/* ---- completing requests ---- */
 
 /* Writes the value to limits and requests, which must be equal. */
 static void put(struct webhook_work *w, struct webhook_container *c, enum webhook_resource resource,
@@ -282,8 +275,6 @@ static int complete(struct webhook_work *w, struct webhook_container *c)
 	return is_vcuda(c) ? check_vcuda(w, c) : check_hami(w, c);
 }
 
-/* ---- the namespace's quota ---- */
-
 /* Memory of all the container's GPUs in MiB; 0 if not requested in MiB. */
 static int64_t memory_of(const struct webhook_container *c)
 {
@@ -311,8 +302,8 @@ static int64_t gpus_of(const struct webhook_container *c)
 }
 
 /*
- * Adds up of() over the containers that run at the same time, and returns the largest such sum. As Kubernetes counts (KEP-753),
- * these are all sidecars and main containers together, or one init container with the sidecars that started before it.
+ * Adds up of() over the containers that run at the same time, and returns the largest such sum. As Kubernetes counts (KEP-753):
+ * all sidecars and main containers, or one init container with the sidecars that started before it.
  */
 static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
 {

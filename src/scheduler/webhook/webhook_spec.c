@@ -39,8 +39,6 @@ struct conversion {
 	bool has_priority;
 };
 
-/* ---- requests that a claim cannot express ---- */
-
 int webhook_check_sayable(struct webhook_work *w, const struct request *request)
 {
 	static const char *const ignored[] = { REQUEST_GPU_POLICY, REQUEST_NODE_POLICY,
@@ -69,8 +67,6 @@ int webhook_check_sayable(struct webhook_work *w, const struct request *request)
 				     ignored[i]);
 	return 0;
 }
-
-/* ---- selection of GPUs ---- */
 
 /* Writes words as a list of CEL strings. Rejects characters that could end a string. */
 static int put_words(struct webhook_work *w, const struct place_words *words, bool is_small,
@@ -128,10 +124,7 @@ static int add_mode(const struct conversion *c, json_t *selectors)
 	return add_selector(c->w, selectors, ATTRIBUTES ".type == \"mig\"", NULL, false, "");
 }
 
-/*
- * Adds the CEL selectors for the wanted GPUs. They follow the rules of policy/placement/place_request.c: a type matches any
- * part of the product name, ignoring case; a UUID must match as a whole.
- */
+/* As in policy/placement/place_request.c: a type matches any part of the product name in any case; a UUID must be equal. */
 static int add_selectors(const struct conversion *c, json_t *selectors)
 {
 	static const char matches[] = "].exists(part, " ATTRIBUTES
@@ -156,8 +149,6 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 		r = add_selector(w, selectors, ATTRIBUTES ".type == \"gpu\"", NULL, false, "");
 	return r < 0 ? r : add_mode(c, selectors);
 }
-
-/* ---- amounts per GPU ---- */
 
 /* Makes a request for one GPU. If memory_mib is 0, the request names no memory, which means all memory. */
 static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
@@ -265,17 +256,12 @@ static int make_request(const struct conversion *c, unsigned gpu, const json_t *
 	return r;
 }
 
-/* ---- the claim's parameters and constraints ---- */
-
 static json_t *number(double value)
 {
 	return value == floor(value) ? json_integer((json_int_t)value) : json_real(value);
 }
 
-/*
- * Adds `fields` to `config`, as parameters of one request (NULL: of all requests), unless `fields` is empty. Takes ownership of
- * `fields`.
- */
+/* Adds `fields` to `config`, unless empty, as parameters of one request (NULL: of all). Takes ownership of `fields`. */
 static void add_config(json_t *config, const char *request, json_t *fields)
 {
 	if (json_object_size(fields)) {

@@ -9,10 +9,7 @@
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 
-/*
- * Default placement by kind of workload. Training gets cards near each other, on one NUMA node if possible. Inference gets few
- * nodes, and on each the least used card.
- */
+/* Training gets cards near each other, if possible on one NUMA node. Inference gets few nodes, and their least used cards. */
 static const struct preset {
 	const char *workload, *annotation, *value;
 } presets[] = {
