@@ -48,7 +48,7 @@ struct cluster {
 	LIST_HEAD(, bind_call) bind_call;
 };
 
-/* Data of a binding under way, for binding_done(): the caller's `done`, and the pod whose reservation may be released. */
+/* A binding under way: the caller's `done`, and the pod whose reservation may be released. */
 struct bind_call {
 	struct cluster *cluster;
 	bind_done done;
@@ -63,8 +63,6 @@ static void free_bind_call(struct bind_call *bind_call)
 	free(bind_call->uid);
 	free(bind_call);
 }
-
-/* ---- callbacks of the feed and the leader, and work done once a second ---- */
 
 static bool may_act(void *data)
 {
@@ -160,8 +158,6 @@ static void client_ready(void *data, uint32_t events)
 	kube_client_process(c->client);
 }
 
-/* ---- queries, and calls from kube-scheduler ---- */
-
 struct kube_client *cluster_client(struct cluster *c)
 {
 	return c->client;
@@ -206,10 +202,7 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	return error_sanitize(err, -EAGAIN);
 }
 
-/*
- * Releases the reservation only if the pod certainly was not bound. After an unknown result, the reservation stays until the
- * watch reports the pod or the reservation expires.
- */
+/* After an unknown result, the reservation stays until the watch reports the pod or the reservation expires. */
 static void binding_done(void *data, const struct error *err)
 {
 	struct bind_call *bind_call = data;
@@ -286,8 +279,6 @@ bool cluster_bind_get_status(const struct cluster *c, const char *uid, struct bi
 {
 	return bind_get_status(c->binder, uid, ret);
 }
-
-/* ---- life cycle ---- */
 
 static int start_leader(struct cluster *c)
 {

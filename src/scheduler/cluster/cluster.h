@@ -1,6 +1,6 @@
 /*
- * Connects allot-scheduler to the cluster. Has the API client, the model and the feed that fills it, the binder, and the leader
- * election; all run on the main thread's loop. A replica that does not lead keeps its model current, but binds nothing.
+ * Connects allot-scheduler to the cluster: API client, model and feed, binder and leader election, all on the main thread's
+ * loop. A replica that does not lead keeps its model current, but binds nothing.
  */
 #pragma once
 
@@ -27,10 +27,7 @@ struct cluster_terms {
 	uint64_t bind_limit_ns; /* if 0, BIND_LIMIT_NS */
 	uint64_t gang_wait_ns;  /* longest wait of a binding for its gang (gather_gang.h) */
 	int64_t lock_expiry_s;  /* if 0, NODE_LOCK_EXPIRY_S */
-	/*
-	 * how long an opportunistic pod may lack compute before it is evicted (evictor.h); 0: it is never evicted for that
-	 * reason
-	 */
+	/* how long an opportunistic pod may lack compute before its eviction (evictor.h); 0: for ever */
 	uint64_t opportunistic_patience_ns;
 	bool has_filter_events;    /* make events of filter results (recorder.h) */
 	struct sched_audit *audit; /* NULL if off; must outlive the cluster */
@@ -61,9 +58,8 @@ int cluster_check_leads(const struct cluster *cluster, struct error *err);
 void cluster_record_filter(struct cluster *cluster, struct filter_answer *answer);
 
 /*
- * For the extender's verb bind. Returns 0 if the binding has begun; `done` is then called once, later (bind.h). Otherwise
- * returns an error of cluster_check_leads(), extender_decide() or gather_bind(), or -EALREADY if the pod is being bound
- * already.
+ * For the extender's verb bind. Returns 0 if the binding has begun; `done` is then called once, later (bind.h). -EALREADY: the
+ * pod is being bound already. Other errors are as by cluster_check_leads(), extender_decide() and gather_bind().
  */
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
@@ -73,8 +69,5 @@ bool cluster_bind_get_status(const struct cluster *cluster, const char *uid,
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
-/*
- * Returns true if this replica leads and the leading kube-scheduler calls this replica. Only then does its model contain all
- * reservations.
- */
+/* True if this replica leads and the leading kube-scheduler calls it. Only then does its model have all reservations. */
 bool cluster_is_serving(const struct cluster *cluster);

@@ -1,6 +1,6 @@
 /*
- * Writes a node annotation that lists the GPUs in cooldown: GPUs that opportunistic pods may not use for a while (cooldown.h).
- * Writes when the model reports a change; repeats failed writes. Call from the client's thread.
+ * Writes the node annotation that lists GPUs in cooldown, which opportunistic pods may not use for a while (cooldown.h).
+ * Repeats failed writes. Call from the client's thread.
  */
 #pragma once
 

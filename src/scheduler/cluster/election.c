@@ -48,10 +48,7 @@ void election_observe(struct election *e, const struct lease *lease, uint64_t no
 	e->is_known = true;
 	e->exists = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
-	/*
-	 * Another replica holds the lease, or the lease is gone and any replica may create it: stop leading. (A lease without a
-	 * holder was released by the replica that held it, so no other replica leads.)
-	 */
+	/* Stop leading: another replica holds the lease, or may create it anew. (Without a holder, no other replica leads.) */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;
 }
@@ -73,10 +70,7 @@ static enum election_step next_step_of_follower(const struct election *e, uint64
 	*when_ns = e->is_deleted ? e->changed_ns + duration_s * NSEC_PER_SEC : 0;
 	if (!e->exists)
 		return ELECTION_CREATE;
-	/*
-	 * A lease of another replica must expire first. A lease that names us was written by a request whose answer was lost:
-	 * take it at once.
-	 */
+	/* Another replica's lease must expire first. If ours is there, the answer to our write was lost: take it at once. */
 	if (e->seen.holder[0] && !is_ours(e))
 		*when_ns = e->changed_ns + duration_s * NSEC_PER_SEC;
 	return ELECTION_TAKE;

@@ -17,10 +17,7 @@
 
 struct election_terms {
 	const char *identity; /* Unique among all replicas, past ones too. Kept, not copied. */
-	/*
-	 * Required: retry_ns < deadline_ns < duration_s. A field of 0 gets its default, close to Kubernetes' own: 14 s for
-	 * duration_s, 10 s for deadline_ns, 2 s for retry_ns.
-	 */
+	/* Required: retry_ns < deadline_ns < duration_s. Defaults for 0: 14 s duration_s, 10 s deadline_ns, 2 s retry_ns. */
 	unsigned duration_s;
 	uint64_t deadline_ns, retry_ns;
 };
@@ -45,7 +42,7 @@ struct election {
 	uint64_t changed_ns; /* when this replica last saw the lease change */
 	bool is_leader, is_stopping;
 	uint64_t renewed_ns; /* while is_leader: when the last successful write was sent */
-	/* After a failed write: earliest time of the next step. Otherwise 0. */
+	/* after a failed write: earliest time of the next step; otherwise 0 */
 	uint64_t next_ns;
 };
 

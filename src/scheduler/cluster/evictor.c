@@ -51,8 +51,6 @@ static void forget(struct eviction *e)
 	free(e);
 }
 
-/* ---- results of evictions ---- */
-
 static void send_event(const struct eviction *e, bool is_warning, const char *reason,
 		       const char *message)
 {
@@ -104,8 +102,6 @@ static void answered(void *data, const struct kube_answer *answer)
 	}
 	forget(e);
 }
-
-/* ---- requests for evictions ---- */
 
 static char *make_body(const struct eviction *e)
 {
@@ -172,10 +168,7 @@ static void check(void *data)
 	struct model_eviction victims[EVICTOR_AT_ONCE];
 	v->tokens += v->tokens < EVICTOR_AT_ONCE;
 	if (v->terms.may_act(v->terms.data) && model_is_ready(v->terms.model)) {
-		/*
-		 * A token permits one eviction. Wait until there are EVICTOR_AT_ONCE tokens: with fewer, perhaps only some of
-		 * the victims that make room for one pod would be evicted.
-		 */
+		/* Wait for EVICTOR_AT_ONCE tokens: fewer may not suffice to evict all pods that must make room for one. */
 		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
 						    v->tokens == EVICTOR_AT_ONCE ? v->tokens : 0);
 		v->tokens -= (unsigned)count;
@@ -185,8 +178,6 @@ static void check(void *data)
 	}
 	alarm_set(kube_client_reactor(v->terms.client), &v->check, CHECK_INTERVAL_NS);
 }
-
-/* ---- life cycle ---- */
 
 int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
 {

@@ -1,8 +1,7 @@
 /*
- * Evicts two kinds of pods: opportunistic pods (which borrow unused compute; opportunistic.h) that lacked compute for too long,
- * and pods whose GPU shares another pod needs (model_displace.c). Uses the eviction API (policy/v1), which respects disruption
- * budgets, a few pods at a time; their controllers create new pods. Each evicted pod gets an event with the reason. Call from
- * the client's thread.
+ * Evicts opportunistic pods (which borrow unused compute; opportunistic.h) that lacked compute for too long, and pods whose GPU
+ * shares another pod needs (model_displace.c). Uses the eviction API (policy/v1), which respects disruption budgets. Each
+ * evicted pod gets an event with the reason. Call from the client's thread.
  */
 #pragma once
 
@@ -20,10 +19,7 @@ struct evictor_terms {
 	struct model *model;
 	/* Source of the events; kept, not copied; if NULL, allot-scheduler. */
 	const char *component;
-	/*
-	 * how long an opportunistic pod may lack compute before it is evicted; 0: forever, so it is evicted only to make room
-	 * for a pod of higher priority
-	 */
+	/* how long an opportunistic pod may lack compute; 0: for ever, so only a pod of higher priority causes evictions */
 	uint64_t patience_ns;
 	struct sched_audit *audit; /* NULL if off */
 	/* called once a second, before victims are chosen; false: another replica leads, so choose none */
@@ -45,5 +41,5 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret);
 /* Abandons evictions under way. NULL is allowed; returns NULL. */
 struct evictor *evictor_stop(struct evictor *evictor);
 
-/* Returns the counts; all are 0 if `evictor` is NULL. */
+/* All are 0 if `evictor` is NULL. */
 struct evictor_counts evictor_counts(const struct evictor *evictor);

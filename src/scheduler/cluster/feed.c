@@ -50,8 +50,6 @@ struct feed {
 	json_t *logged;
 };
 
-/* ---- malformed objects: logged once, until the reason changes ---- */
-
 static char *name_object(const struct source *s, const json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -84,8 +82,6 @@ static void log_malformed(struct source *s, const json_t *object, const struct e
 	log_info("%s: is valid again, or was deleted", name);
 	json_object_del(feed->logged, name);
 }
-
-/* ---- events of the watches ---- */
 
 static void list_begun(void *data)
 {
@@ -128,10 +124,7 @@ static void synced(void *data)
 	set_synced(s);
 }
 
-/*
- * Whether the server forbids the list for good. A server that has just started forbids everything for a while, so require that
- * the other watches work.
- */
+/* True if the list is forbidden for good. A server that has just started forbids all lists for a while. */
 static bool is_permanent(const struct feed *feed)
 {
 	bool is = true;
@@ -176,8 +169,6 @@ static void watch_failed(void *data, const struct error *err)
 	else if (was_degraded && !feed_is_degraded(feed))
 		log_info("Kubernetes API: it answers again, and nodes and pods can be read");
 }
-
-/* ---- life cycle ---- */
 
 static struct kube_watch *start(struct feed *feed, enum model_kind kind)
 {

@@ -1,7 +1,7 @@
 /*
- * Feeds the model with nodes, pods and quotas, by one watch each; restarts a watch that fails. The watch of pods leaves out
- * pods that have ended, so their end looks like a deletion. If the server forbids listing ResourceQuotas (roles of older
- * installations do), continues without quotas and retries. Call from the client's thread.
+ * Feeds the model with nodes, pods and quotas, by one watch each. Pods that have ended are left out, so their end looks like a
+ * deletion. If the server forbids listing ResourceQuotas (roles of older installations do), continues without quotas and
+ * retries. Call from the client's thread.
  */
 #pragma once
 
@@ -28,10 +28,7 @@ struct feed_terms {
 int feed_start(const struct feed_terms *terms, struct feed **ret);
 struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL */
 
-/*
- * Whether nodes, pods and quotas have each been listed completely at least once. A list of quotas that the server forbids
- * counts as complete. The lists may be out of date by now: see feed_is_degraded().
- */
+/* Whether nodes, pods and quotas have each been listed completely at least once. Forbidden quotas count as listed. */
 bool feed_is_ready(const struct feed *feed);
 /* Whether a watch fails and is being restarted. */
 bool feed_is_degraded(const struct feed *feed);

@@ -25,7 +25,7 @@ static void list_begun(void *data)
 	l->is_ours = false;
 }
 
-/* client-go names a holder by its hostname, '_' and a UUID. So the Lease is ours if the part before '_' is our hostname. */
+/* client-go names a holder by its hostname, '_' and a UUID. */
 static void changed(void *data, json_t *object)
 {
 	struct kube_lease *l = data;

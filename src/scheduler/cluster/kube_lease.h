@@ -1,7 +1,6 @@
 /*
- * Finds out whether the kube-scheduler in the same pod as this process leads. The kube-schedulers elect their leader by a Lease
- * of their own, whose holder begins with the hostname of the leader's pod. This module only reads that Lease. Call from the
- * client's thread.
+ * Finds out whether the kube-scheduler in this process's pod leads. The kube-schedulers elect their leader by a Lease, whose
+ * holder begins with the hostname of the leader's pod. This module only reads that Lease. Call from the client's thread.
  */
 #pragma once
 

@@ -23,10 +23,7 @@ struct leader {
 	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
 	struct alarm check, give_up;
-	/*
-	 * The lease's version that the watch reported while `call` was under way; "" if none. Compared with the call's
-	 * result, to use the newer of the two.
-	 */
+	/* version of the lease that the watch reported during `call`, to be compared with the call's result; "" if none */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* the state that the last call of `changed` reported */
 	bool is_named;   /* the watch's latest list contains the lease */
@@ -64,7 +61,6 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX])
 		 (unsigned long long)random);
 }
 
-/* ---- handling a lease that was read or that the watch reports ---- */
 static void observe(struct leader *l, const json_t *object)
 {
 	struct lease lease;
@@ -146,8 +142,6 @@ static void watch_failed(void *data, const struct error *err)
 	l->fails = err != NULL;
 }
 
-/* ---- calls that read or write the lease ---- */
-
 static void handle_answer(struct leader *l, const struct kube_answer *answer)
 {
 	struct lease lease;
@@ -210,8 +204,6 @@ static void start_call(struct leader *l, enum election_step step)
 		election_write_failed(&l->election, false, now_ns());
 }
 
-/* ---- the next step ---- */
-
 static void report_change(struct leader *l)
 {
 	bool is_leader = election_may_act(&l->election, now_ns());
@@ -270,8 +262,6 @@ static void check(void *data)
 {
 	run_step(data);
 }
-
-/* ---- life cycle ---- */
 
 int leader_start(const struct leader_terms *terms, struct leader **ret)
 {

@@ -18,8 +18,8 @@ struct leader_terms {
 		*name; /* name of the Lease; name, namespace and identity are kept, not copied */
 	struct election_terms election;
 	/*
-	 * Called when this replica begins or ceases to lead. When it ceases, the callback must stop all work that would
-	 * conflict with the work of the next leader. The call may be late: before each action ask leader_may_act().
+	 * Called when this replica begins or ceases to lead; when it ceases, stop all work that would conflict with the next
+	 * leader's. The call may be late: ask leader_may_act() before each action.
 	 */
 	void (*changed)(void *data, bool is_leader);
 	/* called when leader_release() has released the lease, or could not; may be NULL */
@@ -33,9 +33,7 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX]);
 
 /* Starts the election; calls nothing back before returning. Returns 0 or -ENOMEM. */
 int leader_start(const struct leader_terms *terms, struct leader **ret);
-/*
- * Stops without releasing the lease, which then expires. Calls neither `changed` nor `released`. NULL is allowed; returns NULL.
- */
+/* Lets the lease expire instead of releasing it, and calls nothing back. NULL is allowed; returns NULL. */
 struct leader *leader_free(struct leader *leader);
 
 /* Whether this replica leads. Turns false before another replica can lead, even if this replica receives no more updates. */

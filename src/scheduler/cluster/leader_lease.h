@@ -14,9 +14,9 @@
 #define LEASE_VERSION_MAX 64
 
 struct lease {
-	char holder[LEASE_HOLDER_MAX];                          /* "" if nobody has it */
+	char holder[LEASE_HOLDER_MAX];                          /* "" if none */
 	unsigned duration_s;                                    /* 0 if missing */
-	char acquired[LEASE_TIME_MAX], renewed[LEASE_TIME_MAX]; /* as in the object; "" if missing */
+	char acquired[LEASE_TIME_MAX], renewed[LEASE_TIME_MAX]; /* "" if missing */
 	unsigned transitions;
 	char version[LEASE_VERSION_MAX];
 };
@@ -24,10 +24,7 @@ struct lease {
 /* Reads a Lease. Returns -EINVAL if it is malformed; err names the field. */
 int lease_read(const json_t *object, struct lease *ret, struct error *err);
 
-/*
- * Make the text of a new Lease, or of a patch for the version that was read. The caller frees it; NULL if memory runs out. An
- * empty `holder` releases the lease.
- */
+/* Make a new Lease, or a patch of the version read. Empty `holder`: a release. The caller frees the text; NULL: no memory. */
 char *lease_body(const char *in_namespace, const char *name, const struct lease *lease);
 char *lease_patch(const struct lease *lease);
 

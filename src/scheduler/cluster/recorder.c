@@ -31,7 +31,7 @@ struct pod_event {
 
 struct pod {
 	struct string_map_entry entry; /* key: uid */
-	TAILQ_ENTRY(pod) link;         /* in a list whose first pod is forgotten first */
+	TAILQ_ENTRY(pod) link;         /* in `order`; the first pod is forgotten first */
 	char *uid, *name, *in_namespace;
 	struct pod_event failed[WORDS_MOST], placed;
 	/* due_ns: earliest time of the next event; step_ns: the pause after the last event, which doubles each time */
@@ -67,8 +67,6 @@ struct recorder {
 	unsigned pod_count, job_count;
 	struct recorder_counts counts;
 };
-
-/* ---- remembered pods and their events ---- */
 
 static void free_event_write(struct event_write *t)
 {
@@ -128,8 +126,6 @@ static struct pod *find_or_add_pod(struct recorder *r, const char *uid, const ch
 	TAILQ_INSERT_TAIL(&r->order, p, link);
 	return p;
 }
-
-/* ---- writing events ---- */
 
 /* After a failure, forgets the event's name, so that the next write creates a new event. */
 static void answered(void *data, const struct kube_answer *answer)
@@ -240,12 +236,7 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 	return true;
 }
 
-/* ---- reporting the results of filter calls ---- */
-
-/*
- * Whether both rate limits permit this event. The event takes one token of r->events and `nodes` tokens of r->nodes. If only
- * r->nodes refuses, the token of r->events is lost.
- */
+/* True if both rate limits permit this event. If only r->nodes refuses, the token of r->events is lost. */
 static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !token_bucket_take(&r->events, 1, now_ns) &&
@@ -303,8 +294,6 @@ struct recorder_counts recorder_counts(const struct recorder *r)
 	counts.pods = r ? r->pod_count : 0;
 	return counts;
 }
-
-/* ---- life cycle ---- */
 
 int recorder_new(struct kube_client *client, const char *component, struct recorder **ret)
 {

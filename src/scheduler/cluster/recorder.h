@@ -1,11 +1,11 @@
 /*
- * Reports the results of filter calls (which nodes a pod fits) as Kubernetes events of the pods (filter_events.h). The events
- * are sent after the call was answered. Call from the client's thread.
+ * Reports the results of filter calls (which nodes a pod fits) as Kubernetes events of the pods (filter_events.h), after the
+ * call was answered. Call from the client's thread.
  *
  * kube-scheduler filters a waiting pod again and again. The pod gets one event per reason, with a count, as by client-go's
  * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. Per second, all pods
- * together get at most RECORDER_PER_SECOND events, with at most about RECORDER_NODES unfit nodes. Further events are dropped.
- * Dropped events do no harm: kube-scheduler filters the pod again, and that call may cause the event.
+ * together get at most RECORDER_PER_SECOND events, with at most about RECORDER_NODES unfit nodes. Further events are dropped,
+ * which does no harm: kube-scheduler filters the pod again, and that call may cause the event.
  */
 #pragma once
 
@@ -29,8 +29,8 @@ int recorder_new(struct kube_client *client, const char *component, struct recor
 struct recorder *recorder_free(struct recorder *recorder);
 
 /*
- * Stores how many nodes the filter call found fit and unfit. If none is fit, may send an event, and takes a reference to the
- * answer for that. Ignores a failed call, and a call that sends whole Node objects instead of node names (call_args.h).
+ * Stores how many nodes were fit and unfit. If none was fit, may send an event, and takes a reference to the answer for that.
+ * Ignores a failed call, and a call with whole Node objects instead of names (call_args.h).
  */
 void recorder_record_filter(struct recorder *recorder, struct filter_answer *answer);
 /* Reports the chosen node, with HAMi's score of it. */

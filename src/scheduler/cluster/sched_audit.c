@@ -35,8 +35,6 @@ static void write_line(struct sched_audit *audit, const char *by, const char *ev
 	audit_line_write(&audit->file, OWN, event, json_pack("{s:s}", "kind", by), what);
 }
 
-/* ---- evictions ---- */
-
 void sched_audit_evict(struct sched_audit *audit, const struct sched_audit_pod *of,
 		       const char *reason, const char *refused)
 {
@@ -49,8 +47,6 @@ void sched_audit_evict(struct sched_audit *audit, const struct sched_audit_pod *
 		json_object_set_new(what, "refused", explain_text(refused));
 	write_line(audit, OWN, "evict", what);
 }
-
-/* ---- preemptions ---- */
 
 static void add_text(json_t *to, const char *name, const json_t *from, const char *member)
 {
@@ -111,8 +107,6 @@ void sched_audit_preempt(struct sched_audit *audit, const struct model *m, const
 	write_line(audit, ASKED, "preempt", what);
 }
 
-/* ---- bindings ---- */
-
 void sched_audit_refuse(struct sched_audit *audit, const json_t *args, const struct error *err)
 {
 	if (!audit)
@@ -167,8 +161,6 @@ void sched_audit_forget(struct sched_audit *audit, void *data)
 	if (b)
 		forget(b);
 }
-
-/* ---- life cycle ---- */
 
 int sched_audit_start(const char *path, struct sched_audit **ret, struct error *err)
 {

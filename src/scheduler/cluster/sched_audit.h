@@ -1,6 +1,6 @@
 /*
- * Writes allot-scheduler's audit log (setting audit_log; allot-audit(5)), which records evicted pods, victims named for
- * preemption, and rejected bindings. If the log is off, its pointer is NULL, which all functions accept. Main thread only.
+ * allot-scheduler's audit log (setting audit_log; allot-audit(5)): evicted pods, victims named for preemption, and rejected
+ * bindings. If the log is off, its pointer is NULL, which all functions accept. Main thread only.
  */
 #pragma once
 
@@ -17,10 +17,7 @@ struct sched_audit_figures {
 	uint64_t lines, lost;
 };
 
-/*
- * Opens the log; *ret is NULL if `path` is "off". A file that can't be opened is only logged. The path is kept, not copied.
- * Returns 0 or -ENOMEM.
- */
+/* Keeps `path`; if it is "off", *ret is NULL. A file that can't be opened is only logged. Returns 0 or -ENOMEM. */
 int sched_audit_start(const char *path, struct sched_audit **ret, struct error *err);
 struct sched_audit *sched_audit_stop(struct sched_audit *audit); /* returns NULL */
 /* Opens the file again; call after SIGHUP. */
@@ -40,9 +37,9 @@ void sched_audit_preempt(struct sched_audit *audit, const struct model *model, c
 void sched_audit_refuse(struct sched_audit *audit, const json_t *args, const struct error *err);
 
 /*
- * Call when a binding begins. Replaces *done by a function that records a failure and then calls the caller's function; *data
- * becomes the data of the new function. Changes nothing if the log is off or memory runs out. If the binding does not begin
- * after all, free the new data by sched_audit_forget().
+ * Call when a binding begins. *done and *data become a function, and its data, that records a failure and then calls the
+ * caller's function. Changes nothing if the log is off or memory runs out. If the binding does not begin after all, free the
+ * new data by sched_audit_forget().
  */
 void sched_audit_bind(struct sched_audit *audit, json_t *args, bind_done *done, void **data);
 void sched_audit_forget(struct sched_audit *audit, void *data);
