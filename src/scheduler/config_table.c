@@ -27,7 +27,7 @@ static int check_address(const char *value, struct error *err)
 	return address_parse(value, &address, err);
 }
 
-/* Checks a default policy with the parser of pod annotations: puts it into a made-up pod and reads that pod. */
+/* Uses the parser of pods' annotations, on a made-up pod. */
 static int check_policy(const char *value, struct error *err)
 {
 	struct kube_pod *pod;
@@ -248,7 +248,7 @@ static int check_clients(const struct config *c, struct error *err)
 	return 0;
 }
 
-/* Rejects two settings that give the same name to different resources. */
+/* Rejects two settings that name the same resource. */
 static int check_resources(const struct config *c, struct error *err)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)

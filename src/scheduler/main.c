@@ -21,8 +21,6 @@
 #define DAY_S 86400
 #define EXPIRY_SOON_DAYS 14
 
-/* ---- signals ---- */
-
 struct signals {
 	int fd;
 	struct scheduler *scheduler;
@@ -37,8 +35,8 @@ static void cluster_ended(void *data)
 }
 
 /*
- * SIGHUP reopens the audit log. The first other signal stops the scheduler in order: bindings under way are cancelled, and the
- * lease is released. A further signal, or the first if there is no cluster, stops it at once.
+ * The first signal other than SIGHUP cancels bindings under way, releases the lease, and then ends the program. A second
+ * signal, or the first if there is no cluster, ends it at once.
  */
 static void on_signal(void *data, uint32_t events)
 {
@@ -75,8 +73,6 @@ static int watch_signals(struct signals *signals, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
 }
 
-/* ---- listening for clients ---- */
-
 struct listener {
 	struct address address;
 	struct server *server; /* NULL if off */
@@ -110,7 +106,7 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		return r;
 	r = address_listen(&l->address, false, &fd, err);
 	if (r < 0) {
-		/* Forget the address, so that close_listener() does not remove a socket file that another process uses. */
+		/* close_listener() must not remove a socket file that another process uses. */
 		l->address.length = 0;
 		return error_add(err, r, "%s", setting);
 	}
@@ -145,8 +141,6 @@ static void close_listener(struct listener *l)
 	if (l->address.length)
 		address_unlink(&l->address);
 }
-
-/* ---- following the cluster ---- */
 
 static int follow_cluster(struct scheduler *s, struct error *err)
 {
@@ -195,8 +189,6 @@ static int start_claims(struct scheduler *s, struct error *err)
 	return s->claim_reviews && s->template_sweep ? 0
 						     : error_set_errno(err, ENOMEM, "make_claims");
 }
-
-/* ---- life cycle ---- */
 
 static void raise_descriptor_limit(void)
 {
@@ -252,11 +244,11 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		log_error("%s", err.text);
-	/* The web page, the webhook's reviews and the template sweep use the cluster, so they stop first. */
+	/* The web page, the webhook's reviews and the template sweep use the cluster, so they stop before it. */
 	cluster_page_stop(page);
 	claim_reviews_free(scheduler.claim_reviews);
 	template_sweep_stop(scheduler.template_sweep);
-	/* The cluster stops before the servers, because bindings refer to the servers' calls. */
+	/* Bindings refer to the servers' calls, so the cluster stops before the servers. */
 	cluster_stop(scheduler.cluster);
 	close_listener(&http);
 	close_listener(&https);

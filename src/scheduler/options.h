@@ -3,8 +3,5 @@
 
 #include "scheduler/service/config.h"
 
-/*
- * Returns -1 if the program should start. Otherwise returns the exit status: an error was printed, or an option has done its
- * work (--help, --check-config, --issue).
- */
+/* Returns -1 if the program should start, else the exit status after an error or an option such as --help. */
 int options_parse(int argc, char **argv, struct config *config);

@@ -14,14 +14,12 @@
 
 #define JSON_TYPE "application/json"
 
-/* ---- making answers ---- */
-
 static void answer_line(struct server_answer *ret, unsigned status, const char *line)
 {
 	*ret = (struct server_answer){ .status = status, .line = line };
 }
 
-/* Answers with a JSON text, and takes ownership of it. NULL: answers that memory ran out. */
+/* Takes ownership of the JSON text. NULL: memory ran out. */
 static void answer_text(struct server_answer *ret, unsigned status, char *text)
 {
 	if (text)
@@ -30,14 +28,14 @@ static void answer_text(struct server_answer *ret, unsigned status, char *text)
 		answer_line(ret, 500, "out of memory\n");
 }
 
-/* Answers with an object as JSON, and takes ownership of it. NULL: answers that memory ran out. */
+/* Takes ownership of the object. NULL: memory ran out. */
 static void answer_json(struct server_answer *ret, unsigned status, json_t *object)
 {
 	answer_text(ret, status, object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL);
 	json_decref(object);
 }
 
-/* Answers with an error in the format of kube-scheduler's extenders. */
+/* Answers in the format of kube-scheduler's extenders. */
 static void answer_error(struct server_answer *ret, unsigned status, const char *text)
 {
 	char clean[ERROR_TEXT_MAX];
@@ -45,8 +43,6 @@ static void answer_error(struct server_answer *ret, unsigned status, const char 
 	text_clean(clean);
 	answer_json(ret, status, json_pack("{s:s}", "Error", clean));
 }
-
-/* ---- counting answers ---- */
 
 static void count_answer(struct scheduler *s, enum metrics_verb verb, unsigned status)
 {
@@ -58,8 +54,6 @@ static void count_answer(struct scheduler *s, enum metrics_verb verb, unsigned s
 	else
 		f->good++;
 }
-
-/* ---- the webhook ---- */
 
 static void count_review(struct scheduler *s, const json_t *request, const json_t *response)
 {
@@ -88,7 +82,7 @@ bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
 	return true;
 }
 
-/* Answers with `answer`, and counts the review. If `answer` is NULL, only answers with *err. Takes ownership of `answer`. */
+/* Takes ownership of `answer`. If `answer` is NULL, answers with *err. */
 static void answer_review(struct scheduler *s, const json_t *review, json_t *answer,
 			  const struct error *err, struct server_answer *ret)
 {
@@ -147,8 +141,6 @@ static void do_webhook(struct scheduler *s, struct call_args *args, struct serve
 	}
 	answer_review(s, args->object, answer, &err, ret);
 }
-
-/* ---- the extender ---- */
 
 static int check_cluster(const struct scheduler *s, struct error *err)
 {
@@ -225,9 +217,7 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 	answer_error(ret, 200, err.text);
 }
 
-/* ---- explanations ---- */
-
-/* Adds whether this replica serves kube-scheduler ("leads"), and why the pod's binding waits, which only the binder knows. */
+/* Adds whether this replica serves kube-scheduler ("leads"), and what the binder knows about the pod's waiting binding. */
 static void add_binding(const struct scheduler *s, json_t *to)
 {
 	const char *uid = json_string_value(json_object_get(to, "uid"));
@@ -250,10 +240,7 @@ static unsigned status_of(int r)
 
 #define EXPLAIN_LEAST 100 /* the rate limit counts at least this many nodes per explanation */
 
-/*
- * Limits the rate of explanations: by default anyone may request them, and they run on the thread that places pods. False: *ret
- * says when to try again.
- */
+/* Explanations need a rate limit: by default anyone may request them, and they run on the thread that places pods. */
 static bool may_explain(struct scheduler *s, const struct explain_query *what,
 			struct server_answer *ret)
 {
@@ -302,8 +289,6 @@ static void do_explain(struct scheduler *s, struct call_args *args, struct serve
 	answer_json(ret, 200, answer);
 }
 
-/* ---- health and monitoring ---- */
-
 static void do_health(struct scheduler *s, struct call_args *args, struct server_call *call,
 		      struct server_answer *ret)
 {
@@ -342,13 +327,11 @@ static void do_metrics(struct scheduler *s, struct call_args *args, struct serve
 		answer_line(ret, 500, "out of memory\n");
 }
 
-/* ---- routes ---- */
-
 #define NO_VERB (-1)
 
 /*
  * `args` of a handler: for a POST, the posted arguments. If the row's path ends with '/', args->object lists the further parts
- * of the request's path. For other rows, `args` is NULL. A handler may keep `args` by taking a reference.
+ * of the request's path. Otherwise `args` is NULL. To keep `args`, a handler takes a reference.
  */
 static const struct route {
 	const char *path; /* if it ends with '/', longer paths match too */
@@ -370,7 +353,7 @@ static const struct route {
 	{ "/metrics", false, NO_VERB, AUTHORIZE_METRICS, do_metrics },
 };
 
-/* `status`: 0 if the answer comes later and is counted then. */
+/* `status` is 0 if the answer comes later and is counted then. */
 static void count(struct scheduler *s, const struct route *route, unsigned status, uint64_t spent_ns)
 {
 	if (route->verb == NO_VERB)
@@ -380,7 +363,6 @@ static void count(struct scheduler *s, const struct route *route, unsigned statu
 		count_answer(s, (enum metrics_verb)route->verb, status);
 }
 
-/* Parses the posted arguments. If that fails, returns NULL and writes the answer to *ret. */
 static struct call_args *read_body(const struct server_request *request, struct server_answer *ret)
 {
 	struct call_args *args = NULL;

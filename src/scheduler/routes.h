@@ -1,7 +1,4 @@
-/*
- * The HTTP routes of allot-scheduler: the webhook, kube-scheduler's extender, health checks, monitoring; routes.c has a row for
- * each. Main thread only.
- */
+/* The HTTP routes of allot-scheduler: webhook, kube-scheduler's extender, health checks and monitoring. Main thread only. */
 #pragma once
 
 #include "scheduler/service/scheduler.h"

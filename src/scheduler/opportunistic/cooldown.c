@@ -13,10 +13,7 @@
 #define COOLDOWN_MOST_S ((int64_t)(OPPORTUNISTIC_COOLDOWN_MOST_NS / NSEC_PER_SEC))
 #define FORGIVE_S ((int64_t)(OPPORTUNISTIC_FORGIVE_NS / NSEC_PER_SEC))
 
-/*
- * Converts wall-clock time to monotonic time, to at most COOLDOWN_MOST_S from now. Times before the start of the monotonic
- * clock become 1, because 0 means no cooldown.
- */
+/* Times before the start of the monotonic clock become 1, because 0 means no cooldown. */
 static uint64_t to_monotonic_ns(int64_t until_s, struct cooldown_now now)
 {
 	if (until_s >= now.wall_s) {
@@ -31,7 +28,7 @@ static uint64_t to_monotonic_ns(int64_t until_s, struct cooldown_now now)
 static void cooldown(struct use_card *card, const struct kube_cooldown *entry,
 		     struct cooldown_now now)
 {
-	/* Keep the entry for FORGIVE_S after its cooldown: until then its number of rounds lengthens the next cooldown. */
+	/* An ended cooldown still counts for FORGIVE_S: it makes the next one longer. */
 	if (entry->until_s < now.wall_s && now.wall_s - entry->until_s >= FORGIVE_S)
 		return;
 	uint64_t until_ns = to_monotonic_ns(entry->until_s, now);
@@ -54,10 +51,7 @@ int cooldown_load(struct use *u, const char *text, const struct inventory *inven
 {
 	struct kube_cooldowns cooldowns = { 0 };
 	uint64_t digest = text ? digest_add(DIGEST_FIRST, text) : 0;
-	/*
-	 * Cooldowns matter only where use is measured: elsewhere the compute of opportunistic pods is guaranteed like that of
-	 * other pods.
-	 */
+	/* Without measured use (count 0), opportunistic pods borrow no guaranteed compute, so cooldowns do not matter. */
 	if (digest == u->cooldown_digest || !u->count)
 		return 0;
 	if (!text)
@@ -74,10 +68,6 @@ int cooldown_load(struct use *u, const char *text, const struct inventory *inven
 	return r;
 }
 
-/*
- * Converts the end of a cooldown to wall-clock seconds, rounded up. Returns 0 if there is no cooldown, or if it ended at least
- * OPPORTUNISTIC_FORGIVE_NS ago.
- */
 static int64_t to_wall_s(uint64_t cooldown_ns, struct cooldown_now now)
 {
 	if (!cooldown_ns || now.ns >= cooldown_ns + OPPORTUNISTIC_FORGIVE_NS)

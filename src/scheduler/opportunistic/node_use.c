@@ -30,7 +30,6 @@ static const struct kube_use *find_reported(const struct kube_uses *uses, const 
 	return NULL;
 }
 
-/* Makes the entries in the inventory's order. Each gets its card's old state and the new measurement. */
 static struct use_card *merge_use(const struct use *u, const struct kube_uses *uses,
 				  const struct inventory *inventory)
 {
@@ -76,7 +75,7 @@ int use_update(struct use *u, const char *text, const struct inventory *inventor
 	uses_free(&uses);
 	if (!card)
 		return error_set_errno(err, ENOMEM, "use of GPUs");
-	/* New cards have no cooldowns yet, so read the annotation of cooldowns again. */
+	/* New cards have no cooldowns yet: this makes cooldown_load() read the cooldowns again. */
 	if (!is_of(u, inventory))
 		u->cooldown_digest = 0;
 	free(u->card);

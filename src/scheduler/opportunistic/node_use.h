@@ -1,7 +1,7 @@
 /*
- * The measured use of a node's cards, which allotd writes in an annotation (kube/own/uses.h). A measurement is valid for
- * USE_FRESH_NS after the scheduler, by its own clock, saw the annotation change. So an annotation that a dead allotd left
- * behind soon becomes invalid, and a restarted scheduler does not use it at all. No I/O and no clock; not thread-safe.
+ * How busy a node's cards are, as allotd measures it and writes it in an annotation (kube/own/uses.h). A measurement is valid
+ * for USE_FRESH_NS after the scheduler saw the annotation change. So the measurement of a dead allotd soon becomes invalid. A
+ * restarted scheduler ignores the annotation until it changes. No I/O and no clock; not thread-safe.
  */
 #pragma once
 
@@ -10,21 +10,21 @@
 
 #include "base/error.h"
 
-/* Three times the longest interval between allotd's reports if allotd's setting kube_use_window is 5m. */
+/* Three times the longest interval between allotd's reports, at its setting kube_use_window = 5m. */
 #define USE_FRESH_NS (UINT64_C(180) * 1000000000)
 
 struct inventory;
 
-/* A card's use, and the state of its opportunistic pods (opportunistic.h). */
+/* A card's measured use, and the state of its opportunistic pods (opportunistic.h). */
 struct use_card {
 	uint64_t id;      /* digest of the card's UUID */
 	bool is_reported; /* the node's annotation has this card */
 	uint8_t rounds;   /* number of cooldowns in a row (opportunistic_cooldown()) */
-	/* measurements of the card by allotd: see the same fields of struct kube_use (kube/own/uses.h) */
+	/* measured by allotd; see struct kube_use (kube/own/uses.h) */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */
-	/* until when the card takes no opportunistic pods */
+	/* end of the last cooldown; 0: there was none */
 	uint64_t cooldown_ns;
 };
 
@@ -38,8 +38,8 @@ struct use {
 };
 
 /*
- * Reads the annotation (NULL: missing). `inventory` has the node's present cards; a card that `use` already has keeps its
- * cooldown. Returns 0, -ENOMEM, or -EINVAL if the text is malformed; it then counts as missing.
+ * Reads the annotation (NULL: missing). Cards that `use` already has keep their cooldowns. Returns 0, -ENOMEM, or -EINVAL if
+ * the text is malformed; it then counts as missing.
  */
 int use_update(struct use *use, const char *text, const struct inventory *inventory,
 	       uint64_t now_ns, struct error *err);

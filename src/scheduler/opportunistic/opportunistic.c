@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-/* ---- how much compute is taken or lacking ---- */
-
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
@@ -20,7 +18,7 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t no
 		return c->guaranteed_pct + c->borrowed_pct;
 	if (now_ns < c->use->cooldown_ns)
 		return c->total_pct;
-	/* Some of the guarantees in held_pct may have ended since the measurement; they count until the node reports again. */
+	/* Guarantees in held_pct may have ended since the measurement; they count until the node reports again. */
 	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
 	uint64_t used = peak < held ? least(held, peak + OPPORTUNISTIC_MARGIN_PCT) : peak;
 	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;
@@ -32,8 +30,6 @@ uint64_t opportunistic_shortfall_pct(const struct opportunistic_card *c)
 			     less(c->total_pct, c->use->now_pct) + OPPORTUNISTIC_SLACK_PCT)
 		      : 0;
 }
-
-/* ---- when to evict ---- */
 
 bool opportunistic_is_due(struct use_card *use, uint64_t shortfall_pct, uint64_t now_ns,
 			  uint64_t after_ns)
@@ -61,8 +57,6 @@ uint64_t opportunistic_cooldown_for_ns(const struct use_card *use, uint64_t now_
 {
 	return use ? less(use->cooldown_ns, now_ns) : 0;
 }
-
-/* ---- which pods to evict ---- */
 
 static int compare(const void *a, const void *b)
 {

@@ -9,8 +9,6 @@ static struct string_map *string_map_of(const struct string_map *table)
 	return (struct string_map *)(uintptr_t)table;
 }
 
-/* ---- summing up the cards of the nodes ---- */
-
 static bool is_full(const struct place_card *card)
 {
 	return !place_memory_left(card) || !place_cores_left(card) ||
@@ -95,9 +93,7 @@ void aggregate_free(struct aggregate *l)
 	*l = (struct aggregate){ 0 };
 }
 
-/* ---- the nodes that a view shows ---- */
-
-/* Caches whether the namespace that was checked last contains `part`: pods of one namespace often follow each other. */
+/* Caches the last check of a namespace, because pods of one namespace often follow each other. */
 struct spaces {
 	const char *part, *last;
 	bool is_last_of;
@@ -176,8 +172,6 @@ int aggregate_nodes(const struct aggregate *l, const struct view *view, struct v
 	return r;
 }
 
-/* ---- the pods that a view shows ---- */
-
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod)
 {
 	if (pod->is_terminating)
@@ -213,7 +207,7 @@ struct picking {
 	struct spaces spaces;
 };
 
-/* Adds the pod if the view shows it. Pods without a node are shown for any selection of nodes. */
+/* A pod without a node is shown for any selection of nodes. */
 static void pick(void *data, void *thing)
 {
 	struct picking *p = data;

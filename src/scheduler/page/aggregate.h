@@ -1,18 +1,18 @@
 /*
- * Summarizes the cluster for all readers of the web page: how much of each node's cards is assigned. A summary is valid until
- * the model changes. Call from the model's thread.
+ * Summarizes for the web page how much of each node's cards is assigned. A summary is valid until the model changes. Call from
+ * the model's thread.
  */
 #pragma once
 
 #include "scheduler/model/model_inside.h"
 #include "scheduler/page/view.h"
 
-/* Sums over cards. promised_bytes and promised_mpct are assigned to pods, used or not. */
+/* Sums over cards. Amounts named promised_ are assigned to pods, used or not. */
 struct aggregate_sum {
 	uint64_t memory_bytes, promised_bytes;
 	uint64_t cores_mpct, promised_mpct;
 	unsigned cards, unhealthy, cordoned;
-	uint64_t shares; /* number of shares of cards that containers have */
+	uint64_t shares; /* shares of cards that containers have */
 };
 
 struct aggregate_node {
@@ -27,10 +27,7 @@ struct aggregate {
 	size_t count;
 	struct aggregate_sum sum;
 	size_t nodes_without, nodes_rejected;
-	/*
-	 * Numbers of pods: `pods` counts all in the model, `waiting` those that wait for cards, and `reserved` those that have
-	 * a reservation.
-	 */
+	/* numbers of pods: all in the model; waiting for cards; with cards reserved, but not bound */
 	size_t pods, waiting, reserved;
 };
 
@@ -39,12 +36,12 @@ int aggregate_make(const struct model *model, struct aggregate *ret);
 void aggregate_free(struct aggregate *aggregate);
 
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
-/* Returns true if the pod has cards or requests some, even if its request is malformed. */
+/* True if the pod has cards or requests some, even if its request is malformed. */
 bool aggregate_uses_cards(const struct model_pod *pod);
 
 /*
- * Find the nodes or pods that a view (view.h) shows, in its order. *ret has struct aggregate_node or struct model_pod. Return 0
- * or -ENOMEM. Free *ret with view_best_free().
+ * Find the nodes (struct aggregate_node) or pods (struct model_pod) that a view (view.h) shows, in its order. Return 0 or
+ * -ENOMEM. Free *ret with view_best_free().
  */
 int aggregate_nodes(const struct aggregate *aggregate, const struct view *view,
 		    struct view_best *ret);

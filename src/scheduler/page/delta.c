@@ -10,7 +10,6 @@ static uint64_t digest_of(const struct json_text *t)
 	return digest_add(DIGEST_FIRST, t->text);
 }
 
-/* Moves `from`'s text to `to`, as member `key`. If memory ran out for `from`, marks `to` as failed too. */
 static void move(struct json_text *from, const char *key, struct json_text *to)
 {
 	if (from->failed || !from->text)

@@ -31,7 +31,7 @@ struct sent_state {
  */
 bool delta_part(uint64_t *sent, const char *key, struct json_text *part, struct json_text *to);
 
-/* State while a list of rows is written. For a row that was sent before and is the same now, only its key is written. */
+/* Writes a list of rows. For a row that has not changed since it was sent, only its key is written. */
 struct delta_writer {
 	struct sent_rows *sent, next;
 	struct json_text keys, rows, row;

@@ -8,11 +8,11 @@
 #include "scheduler/page/state.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first event: by then the stream has begun */
-/* Interval of checks while the model does not change, because some shown values change with time alone. */
+#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first event, by which the stream has begun */
+/* Some shown values change with time alone, so they are checked this often even if the model does not change. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
-/* the page may cause explanations at 1 / EXPLAIN_PART of the rate that the setting explain_limit allows */
+/* The page gets 1 / EXPLAIN_PART of the rate of explanations that the setting explain_limit allows. */
 #define EXPLAIN_PART 4
 
 static const char before[] = "data: ", after[] = "\n\n";
@@ -29,16 +29,14 @@ struct events {
 	unsigned count;
 	struct loop_source *tick;
 	struct reasons *reasons;
-	/* The page has its own rate limit, so that its explanations take nothing from `allot explain`. */
+	/* The page's own rate limit of explanations, so that it takes nothing from `allot explain`. */
 	struct token_bucket explaining;
 	struct history history;
-	/* when events were last made: the model's `generation`, and the time (monotonic clock) */
+	/* the model's `generation`, and the time, when events were last made */
 	uint64_t generation, checked_ns;
-	bool is_due; /* a reader still lacks an event: make events even if the model is unchanged */
+	bool is_due; /* a reader still lacks an event, even if the model is unchanged */
 	bool led;
 };
-
-/* ---- an event for one reader ---- */
 
 static struct page_cluster cluster_of(struct events *e, const struct aggregate *aggregate)
 {
@@ -52,7 +50,7 @@ static struct page_cluster cluster_of(struct events *e, const struct aggregate *
 				      .now_ns = clock_now_ns() };
 }
 
-/* Makes the reader's next event; *ret is NULL if nothing changed. Returns 0 or -ENOMEM. */
+/* *ret is NULL if nothing changed. */
 static int make_event(const struct page_cluster *c, struct reader *r, struct server_part **ret)
 {
 	struct json_text t = { 0 };
@@ -73,15 +71,11 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 	return text && (part || !is_news) ? 0 : -ENOMEM;
 }
 
-/*
- * Returns false if the reader got no event, because the previous event is still being sent or memory ran out. The next event
- * then has all changes.
- */
+/* Returns false if the previous event is still being sent, or if memory ran out. The next event then has all changes. */
 static bool send_to_one(const struct page_cluster *c, struct reader *r)
 {
 	struct sent_state sent = r->sent;
 	struct server_part *part;
-	/* A slow reader misses this event; other readers do not wait. */
 	if (!server_stream_is_ready(r->call))
 		return false;
 	int e = make_event(c, r, &part);
@@ -92,8 +86,6 @@ static bool send_to_one(const struct page_cluster *c, struct reader *r)
 	server_part_free(part);
 	return e >= 0;
 }
-
-/* ---- events for all readers ---- */
 
 static void send_to_all(struct events *e, uint64_t now_ns)
 {
@@ -112,7 +104,7 @@ static void send_to_all(struct events *e, uint64_t now_ns)
 	aggregate_free(&aggregate);
 }
 
-/* Returns this thread's CPU time; wall-clock time would include other threads' work. */
+/* CPU time of this thread: elapsed time would include the work of other threads. */
 static uint64_t computed_ns(void)
 {
 	struct timespec ts;
@@ -130,7 +122,7 @@ static void tick(void *data, uint32_t loop_events)
 	    e->led != cluster_leads(s->cluster))
 		send_to_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
-	/* The time that reasons_refresh() takes does not lengthen the pause: it has a rate limit of its own (`explaining`). */
+	/* reasons_refresh() does not lengthen the pause, because it has a rate limit of its own (`explaining`). */
 	if (reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
@@ -184,10 +176,7 @@ char *events_state(struct events *e, const struct view *view)
 		return NULL;
 	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
-	/*
-	 * The timer computes the reasons why pods wait, but only while there are readers. Without readers, compute the reasons
-	 * here, and write the text again.
-	 */
+	/* Without readers, the timer does not compute why pods wait. So compute it here, and write again. */
 	if (text && !e->count &&
 	    reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
 		free(text);
@@ -206,8 +195,6 @@ char *events_history(struct events *e)
 	json_text_close(&t, '}');
 	return json_text_end(&t);
 }
-
-/* ---- start and end ---- */
 
 int events_new(struct scheduler *s, struct events **ret, struct error *err)
 {

@@ -13,7 +13,7 @@ struct cluster_page {
 	struct scheduler *scheduler;
 	struct site *site;
 	struct events *events;
-	char refusal[ERROR_TEXT_MAX + 1]; /* text of the answer to a malformed request */
+	char refusal[ERROR_TEXT_MAX + 1];
 };
 
 static struct access_settings settings_of(const struct config *config)
@@ -53,14 +53,11 @@ int cluster_page_check(const struct config *config, struct error *err)
 	return r;
 }
 
-/* ---- answers to requests ---- */
-
 static const char *argument(const void *request, const char *name)
 {
 	return server_request_argument(request, name);
 }
 
-/* Reads the request's view. If malformed, returns false, and *ret is the answer. */
 static bool read_view(struct cluster_page *p, const struct server_request *request,
 		      struct view *view, struct server_answer *ret)
 {
@@ -110,8 +107,6 @@ static void stream_ended(void *data, struct server_call *call)
 	struct cluster_page *p = data;
 	events_remove(p->events, call);
 }
-
-/* ---- start and end ---- */
 
 int cluster_page_start(struct scheduler *s, struct cluster_page **ret, struct error *err)
 {

@@ -17,7 +17,7 @@ struct cluster_page;
 /* Checks that the page's settings fit together. Returns 0 or a negative error. Pure. */
 int cluster_page_check(const struct config *config, struct error *err);
 
-/* Starts to listen. *ret is NULL if scheduler->cluster is NULL or web_listen is "off". Set scheduler->cluster before. */
+/* Starts to listen. *ret is NULL if scheduler->cluster (to be set before) is NULL, or if web_listen is "off". */
 int cluster_page_start(struct scheduler *scheduler, struct cluster_page **ret, struct error *err);
 /* `page` may be NULL; returns NULL. */
 struct cluster_page *cluster_page_stop(struct cluster_page *page);

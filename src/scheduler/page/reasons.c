@@ -8,7 +8,7 @@
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/wait_summary.h"
 
-/* Only reasons requested within this time are computed. A page that shows the pod requests its reason more often. */
+/* Only reasons requested within this time are computed. A page that shows a pod requests its reason more often than that. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
 #define NODES_LEAST 100 /* the rate limit counts at least this many nodes per explanation */
 
@@ -62,7 +62,7 @@ const char *reasons_get(struct reasons *r, const struct model_pod *pod, uint64_t
 	return NULL;
 }
 
-/* Returns the requested entry that has no reason yet or the oldest outdated reason; NULL if there is no such entry. */
+/* Returns the requested entry to compute next: one without a reason, or the one with the oldest outdated reason. */
 static struct reason *next(struct reasons *r, const struct model *m, uint64_t now_ns)
 {
 	struct reason *found = NULL;

@@ -40,8 +40,6 @@ static void write_cluster(const struct page_cluster *c, struct json_text *t)
 	json_text_close(t, '}');
 }
 
-/* ---- writing of nodes ---- */
-
 static void write_node(const struct aggregate_node *n, struct json_text *t)
 {
 	json_text_open(t, NULL, '{');
@@ -72,8 +70,6 @@ static void write_nodes(const struct page_cluster *c, const struct view *view,
 	delta_rows_end(&w, "nodes", best.seen, view->nodes_from, t);
 	view_best_free(&best);
 }
-
-/* ---- writing of pods ---- */
 
 static void write_asks(const struct request *request, struct json_text *t)
 {
@@ -161,8 +157,6 @@ static void write_pods(const struct page_cluster *c, const struct view *view,
 	view_best_free(&best);
 }
 
-/* ---- writing of the open node: its cards, links and pods ---- */
-
 static void write_card(const struct page_cluster *c, const struct model_node *node, unsigned i,
 		       struct json_text *t)
 {
@@ -237,7 +231,7 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 		unsigned index = card_index(&node->inventory, s->card);
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "container", s->container);
-		/* A card that the node no longer has gets the index null; the share still names its UUID. */
+		/* The index is null if the node no longer has the card; the share still names the card's UUID. */
 		if (index < node->inventory.count)
 			json_text_whole(t, "index", index);
 		else
@@ -300,8 +294,6 @@ static void write_open(const struct page_cluster *c, const char *name, struct js
 	write_pods_here(node, t);
 	json_text_close(t, '}');
 }
-
-/* ---- the whole event for one reader ---- */
 
 bool page_cluster_write(const struct page_cluster *c, const struct view *view,
 			struct sent_state *sent, struct json_text *t)

@@ -20,12 +20,12 @@ struct page_cluster {
 };
 
 /*
- * Writes what the view shows into the open object of `t`, except what the reader already has (*sent), and updates *sent.
+ * Writes what the view shows into the open object of `t`, except what *sent says that the reader has, and updates *sent.
  * Returns whether anything was written. If memory runs out, `t` is marked as failed.
  */
 bool page_cluster_write(const struct page_cluster *c, const struct view *view,
 			struct sent_state *sent, struct json_text *t);
 
 #define PAGE_URL_NODE "{node}"
-/* Writes the address of a node's own page: `pattern` with the name in place of each "{node}", cut at `size` bytes. Pure. */
+/* Writes the address of a node's own page: `pattern` with the node's name for each "{node}", cut at `size` bytes. Pure. */
 void page_node_url(const char *pattern, const char *node, char *text, size_t size);

@@ -24,8 +24,6 @@ static const char *const orders[] = {
 	[VIEW_BY_SHARES] = "shares",
 };
 
-/* ---- reading of the arguments ---- */
-
 static int refuse(const char *name, const char *value, const char *right, struct error *err)
 {
 	char shown[64];
@@ -69,7 +67,6 @@ static int find_word(const char *name, const char *value, const char *const *wor
 	return refuse(name, value, right, err);
 }
 
-/* Reads the states to show: "all", or one word. Bit i of *ret stands for state i. */
 static int read_states(const char *name, const char *value, const char *const *words, size_t count,
 		       unsigned *ret, struct error *err)
 {
@@ -127,8 +124,6 @@ int view_read(view_argument argument, const void *data, struct view *ret, struct
 	*ret = v;
 	return 0;
 }
-
-/* ---- the first rows in some order ---- */
 
 int view_best_new(struct view_best *ret, size_t most, int (*compare)(const void *, const void *))
 {

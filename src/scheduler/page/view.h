@@ -10,7 +10,7 @@
 #include "base/error.h"
 
 #define VIEW_ROWS 50u /* rows per page */
-/* largest number of a page's first row; a user who wants later rows must use a filter */
+/* the last row at which a page may start; to see later rows, a user must filter */
 #define VIEW_FROM_MAX 20000u
 #define VIEW_TEXT_MAX 254 /* names in Kubernetes have at most 253 bytes */
 
@@ -33,7 +33,7 @@ extern const char *const view_node_states[VIEW_NODE_STATES], *const view_pod_sta
 
 struct view {
 	char node[VIEW_TEXT_MAX]; /* part of the node's name; "" for all nodes */
-	/* part of a namespace's name: selects the pods of such namespaces, and the nodes that have such pods; "" for all */
+	/* part of a namespace's name: selects pods of such namespaces, and nodes with such pods; "" for all */
 	char pod_namespace[VIEW_TEXT_MAX];
 	char open[VIEW_TEXT_MAX];         /* name of the open node; "" for none */
 	unsigned node_states, pod_states; /* bit i is set if state i is shown */
@@ -48,12 +48,10 @@ struct view {
 typedef const char *(*view_argument)(const void *data, const char *name);
 
 /*
- * Reads a view. By default, it shows all nodes by name, and the pods that wait or have a reservation. On -EINVAL, err has the
- * value and what would be right.
+ * By default, a view shows all nodes by name, and the pods that wait or have a reservation. On -EINVAL, err has the value and
+ * what would be right.
  */
 int view_read(view_argument argument, const void *data, struct view *ret, struct error *err);
-
-/* ---- the first rows in some order ---- */
 
 struct view_best {
 	const void **thing;       /* the kept items, in compare()'s order; owned */
@@ -62,7 +60,7 @@ struct view_best {
 };
 
 /*
- * Makes an empty list that keeps only the `most` items that come first by compare(). Returns 0 or -ENOMEM. Free with
+ * Makes an empty list, which keeps only the `most` items that are first by compare(). Returns 0 or -ENOMEM. Free with
  * view_best_free().
  */
 int view_best_new(struct view_best *ret, size_t most, int (*compare)(const void *, const void *));

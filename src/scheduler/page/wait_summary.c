@@ -20,8 +20,6 @@ static json_int_t number(const json_t *object, const char *name)
 	return json_integer_value(json_object_get(object, name));
 }
 
-/* ---- the summary in one line ---- */
-
 static void write_headline(const json_t *e, struct json_text *t)
 {
 	const json_t *nodes = json_object_get(e, "nodes");
@@ -40,8 +38,6 @@ static void write_headline(const json_t *e, struct json_text *t)
 			 all == 1 ? "" : "s");
 	json_text_string(t, "says", says);
 }
-
-/* ---- nodes with the same reason ---- */
 
 struct group {
 	const json_t *first;
@@ -102,8 +98,6 @@ static void write_groups(const json_t *nodes, struct json_text *t)
 	json_text_whole(t, "more_nodes", (int64_t)others);
 }
 
-/* ---- nodes that lack least ---- */
-
 static bool is_nearer(const json_t *one, const json_t *other)
 {
 	json_int_t x = number(json_object_get(one, "lacks"), "permille");
@@ -137,8 +131,6 @@ static void write_nearest(const json_t *nodes, struct json_text *t)
 	}
 	json_text_close(t, ']');
 }
-
-/* ---- putting the summary together ---- */
 
 static void write_quotas(const json_t *quotas, struct json_text *t)
 {

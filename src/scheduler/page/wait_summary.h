@@ -1,6 +1,6 @@
 /*
- * Summarizes why a pod waits. An explanation (scheduler/explain/explain.h) may have thousands of nodes; the summary has one
- * line of text, groups of nodes with the same reason, and the nodes nearest to serving the pod. Pure, except for memory.
+ * Summarizes why a pod waits. An explanation (scheduler/explain/explain.h) may list thousands of nodes. The summary has one
+ * line of text, groups of nodes with the same reason, and the nodes that lack least. Pure, except for memory.
  */
 #pragma once
 

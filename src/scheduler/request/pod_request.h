@@ -44,12 +44,12 @@ struct request_terms {
 extern const struct request_terms request_terms_default;
 
 /*
- * Limit of a pod's shares if several of its containers request shares; request_read() refuses more. (One container needs no
- * limit here, because each of its shares is on another card.)
+ * Most shares of cards that a pod's containers may request together; request_read() refuses more. One container needs no limit,
+ * because each of its shares is on another card.
  */
 #define REQUEST_SHARES_MAX 512
 
-/* The vendors of resource names: HAMi, or gpu-manager (vcuda). A node's kubelet may serve the names of both, one or neither. */
+/* Vendors of resource names: HAMi, or gpu-manager (vcuda). A node's kubelet may serve the names of both, one or neither. */
 enum request_names {
 	REQUEST_NAMES_HAMI = 1,
 	REQUEST_NAMES_VCUDA = 2,
@@ -61,7 +61,8 @@ struct request_part {
 	size_t container; /* index in the pod, init containers first, as in kube/hami/shares.h */
 	bool is_init;     /* ends before the main containers begin */
 	bool is_sidecar;  /* an init container that runs beside all later ones */
-	struct place_request place; /* strings owned by struct request; lists of types: only there */
+	/* struct request owns the strings, and has the lists of card types for all parts */
+	struct place_request place;
 };
 
 /* The order in which nodes are preferred. */
@@ -83,27 +84,22 @@ struct request {
 	struct place_words use_type, nouse_type;
 	enum request_node_policy node_policy;
 	unsigned names; /* bit mask of enum request_names over all parts */
-	/* the pod's compute is not guaranteed, but borrowed while others do not use it */
+	/* the pod's compute is not guaranteed; it is borrowed while others do not use it */
 	bool is_opportunistic;
-	/* the pod takes only cards that have no share at all, not even of its other containers */
+	/* the pod takes only cards without any share, even of its other containers */
 	bool is_mutex;
-	/*
-	 * the value of nvidia.com/vgpu-mode: a card serves only if this text contains its mode; NULL: any mode; points into
-	 * `text`
-	 */
+	/* value of nvidia.com/vgpu-mode: a card serves if this text contains its mode; NULL: any mode; points into `text` */
 	const char *mode;
 	char *text;        /* holds `mode` and the words of all lists; owned */
 	const char **word; /* the lists' arrays; owned */
 };
 
 /*
- * Reads a pod's request; free *ret with request_free(). Returns 0, -ENOMEM, -EINVAL or -ERANGE. On the last two, err names the
- * container, the limit or annotation, and what would be right.
+ * Free *ret with request_free(). Returns 0, -ENOMEM, -EINVAL or -ERANGE. On the last two, err names the container, the limit or
+ * annotation, and what would be right.
  */
 int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
 		 struct error *err);
 void request_free(struct request *request);
-/*
- * Returns a digest of all that request_read() reads. Pods of one namespace with equal digests fit the same nodes equally well.
- */
+/* Digest of all that request_read() reads: pods of one namespace with equal digests fit the same nodes equally well. */
 uint64_t request_source(const struct kube_pod *pod);

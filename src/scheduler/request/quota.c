@@ -6,7 +6,6 @@
 
 #include "kube/util/quantity.h"
 
-/* Prefixes of the keys of a ResourceQuota, before the resource's name. */
 #define LIMITS "limits."
 #define REQUESTS "requests."
 

@@ -30,16 +30,13 @@ struct quota_limits {
 
 const char *quota_resource(const struct request_terms *terms, enum quota_kind kind);
 
-/*
- * Reads a ResourceQuota; *ret has no limits if the quota has none of the keys above. Returns -EINVAL if a limit is not a whole
- * number, or is negative.
- */
+/* *ret has no limits if the ResourceQuota has none of the keys above. -EINVAL: a limit is negative or not a whole number. */
 int quota_read(const json_t *object, const struct request_terms *terms, struct quota_limits *ret,
 	       struct error *err);
 
 /* Lowers each limit to the limit of `by`, if that is lower or *limits has none. */
 void quota_tighten(struct quota_limits *limits, const struct quota_limits *by);
-/* Returns the limits minus the usage; 0 where the usage exceeds the limit. */
+/* Returns the limits minus the usage; 0 if the usage exceeds the limit. */
 struct quota_limits quota_left(const struct quota_limits *limits, const struct quota_amounts *used);
 bool quota_has_limits(const struct quota_limits *limits);
 bool quota_allows(const struct quota_limits *limits, const struct quota_amounts *amounts);

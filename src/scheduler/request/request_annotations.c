@@ -11,12 +11,7 @@
 #define BLANKS " \t"
 #define WEIGHT_MOST 1000000
 
-/* ---- lists of words ---- */
-
-/*
- * Cuts the first item off a comma-separated list, strips the blanks around it, and returns it. Returns "" for an empty item,
- * and NULL after the last item.
- */
+/* Cuts the first item off a comma-separated list, and the blanks around it. Returns NULL after the last item. */
 static char *next_word(char **rest)
 {
 	char *word = strsep(rest, ",");
@@ -28,7 +23,7 @@ static char *next_word(char **rest)
 	return word;
 }
 
-/* Annotations that are lists, in the order of read_lists()'s `to`. */
+/* The annotations that are lists; read_lists() has the same order in `to`. */
 static const char *const lists[] = { REQUEST_USE_TYPE, REQUEST_NOUSE_TYPE, REQUEST_USE_UUID,
 				     REQUEST_NOUSE_UUID };
 #define LISTS (sizeof(lists) / sizeof(lists[0]))
@@ -75,12 +70,7 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 	return 0;
 }
 
-/* ---- policies ---- */
-
-/*
- * Words of hami.io/gpu-scheduler-policy, with their evaluators (policy/placement/evaluate.h). NULL: the word only sets
- * is_mutex.
- */
+/* Words of hami.io/gpu-scheduler-policy, with their evaluators (policy/placement/evaluate.h). NULL: sets is_mutex. */
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {
@@ -115,10 +105,7 @@ static int add_policy(const char *word, struct request *request, struct place_re
 	return 0;
 }
 
-/*
- * Sets the evaluators that the policy's words name, in their order; "spread" if the only word is "mutex". If all these
- * evaluators rank cards equally, the least fragmented cards come first.
- */
+/* If no word names an evaluator, "spread" applies. If all evaluators rank cards equally, the least fragmented come first. */
 static int read_gpu_policy(const char *text, struct request *request, struct place_request *place,
 			   struct error *err)
 {
@@ -151,8 +138,6 @@ static int read_node_policy(const char *text, struct request *request, struct er
 		}
 	return error_set(err, EINVAL, "'%.40s': must be binpack, spread or fragmentation", text);
 }
-
-/* ---- weights ---- */
 
 static int parse_weight(char *word, struct place_weights *weights, unsigned *seen, struct error *err)
 {
@@ -197,9 +182,7 @@ static int read_weights(const char *text, struct place_request *place, struct er
 	return r;
 }
 
-/* ---- all annotations ---- */
-
-/* Whether an annotation's text means true. As in HAMi, any text that is not in this list means false. */
+/* As in HAMi, any text that is not in this list means false. */
 static bool is_true(const char *text)
 {
 	static const char *const truths[] = { "true", "True", "TRUE", "t", "T", "1" };
@@ -209,7 +192,7 @@ static bool is_true(const char *text)
 	return false;
 }
 
-/* Reads allot.dev/placement, or derives it from the kind of workload. */
+/* Without allot.dev/placement, a pod is opportunistic if its workload is inference. */
 static int read_placement(const struct kube_pod *pod, struct request *request, struct error *err)
 {
 	const char *placement = pod_annotation(pod, OWN(KUBE_PLACEMENT));

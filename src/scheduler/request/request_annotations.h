@@ -14,8 +14,8 @@
 #define REQUEST_WEIGHTS "hami.io/device-scoring-weights"
 
 /*
- * Sets the request's fields that all parts share, and each part's initial values in *ret_place. The request owns the strings.
- * Returns 0, -ENOMEM, or -EINVAL; err then names the annotation and what would be right.
+ * Sets the request's fields that all parts share, and in *ret_place the initial value of each part. The request owns the
+ * strings. Returns 0, -ENOMEM, or -EINVAL; err then names the annotation and what would be right.
  */
 int request_read_annotations(const struct kube_pod *pod, const struct request_terms *terms,
 			     struct request *request, struct place_request *ret_place,

@@ -26,9 +26,6 @@ const struct request_terms request_terms_default = {
 	.gpu_policy = "spread",
 };
 
-/* ---- HAMi's vocabulary ---- */
-
-/* A limit in a container's resources; `value` is valid only if is_there. */
 struct limit {
 	bool is_there;
 	uint64_t value;
@@ -67,10 +64,7 @@ static void set_memory(const struct limits *l, const struct request_terms *terms
 	}
 }
 
-/*
- * Sets the compute. A container that names only a number of cards gets whole cards, unless `terms` has defaults for memory or
- * compute.
- */
+/* A container that names only a number of cards gets whole cards, unless `terms` has defaults for memory or compute. */
 static void set_cores(const struct limits *l, const struct request_terms *terms,
 		      struct place_request *place)
 {
@@ -82,7 +76,7 @@ static void set_cores(const struct limits *l, const struct request_terms *terms,
 	place->cores_mpct = (uint32_t)(pct * MPCT);
 }
 
-/* Reads HAMi's resources. Returns -ENODATA if the container names none of them. */
+/* Returns -ENODATA if the container requests nothing by HAMi's resources. */
 static int read_hami(const json_t *limits, const struct request_terms *terms,
 		     struct place_request *place, struct error *err)
 {
@@ -109,8 +103,6 @@ static int read_hami(const json_t *limits, const struct request_terms *terms,
 	return 0;
 }
 
-/* ---- gpu-manager's vocabulary ---- */
-
 static int read_vcuda(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		      struct place_request *place, struct error *err)
 {
@@ -126,11 +118,7 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 	return 0;
 }
 
-/* ---- one container ---- */
-
-/*
- * Raises the request to the amounts in the container's annotations, because the node will raise the container's limits to them.
- */
+/* The node will raise the container's limits to the amounts in its annotations, so this raises the request too. */
 static void raise_to_live(const struct kube_pod *pod, size_t container, struct place_request *place)
 {
 	const struct kube_live_floor floor = live_floor(pod, pod->container[container],
@@ -158,10 +146,7 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 				 terms->count, terms->vcuda.cores);
 	if (!r_hami || !r_vcuda)
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
-	/*
-	 * A pod that requests whole cards or gpu-manager's units is not opportunistic. Whole cards are not shared, and the
-	 * kubelet has no more units than can be guaranteed.
-	 */
+	/* Whole cards are not shared, and the kubelet has only as many gpu-manager units as can be guaranteed. */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_opportunistic = false;
 	if (!r_hami || !r_vcuda) {

@@ -6,12 +6,10 @@
 
 /* The growth of `unit` per request: 2 to the power of 1 / HISTOGRAM_HALF_LIFE. */
 #define GROWTH 1.000693387462580632
-/* When `unit` reaches this value, all counts and `unit` are divided by it, to keep doubles exact. */
+/* When `unit` reaches this value, all counts and `unit` are divided by `unit`, to keep doubles exact. */
 #define UNIT_MOST 1e9
 /* Requests whose lists of card types need more bytes are unusual, and not counted. */
 #define WORDS_BYTES_MOST 4096
-
-/* ---- the kind of a request (workload_histogram.h) ---- */
 
 static struct place_request kind_of(const struct place_request *request)
 {
@@ -43,7 +41,6 @@ static bool is_same_kind(const struct place_request *a, const struct place_reque
 	       are_words_equal(&a->nouse_type, &b->nouse_type);
 }
 
-/* FNV-1a (draft-eastlake-fnv). */
 static uint64_t add_digest(uint64_t digest, const void *data, size_t size)
 {
 	const unsigned char *byte = data;
@@ -75,7 +72,7 @@ static size_t words_bytes(const struct place_words *words)
 	return bytes;
 }
 
-/* Replaces the words in the kind's lists by copies, all in the returned allocation; NULL if memory runs out. */
+/* Replaces the words in the kind's lists by copies, which the returned allocation holds; NULL if memory runs out. */
 static const char **copy_words(struct place_request *kind)
 {
 	struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };
@@ -94,8 +91,6 @@ static const char **copy_words(struct place_request *kind)
 	return word;
 }
 
-/* ---- counting ---- */
-
 static unsigned least_counted(const struct histogram *histogram)
 {
 	unsigned least = 0;
@@ -105,7 +100,6 @@ static unsigned least_counted(const struct histogram *histogram)
 	return least;
 }
 
-/* Whether once[] has the kind's digest; if so, removes that digest. If not, adds it in place of the oldest. */
 static bool was_seen_before(struct histogram *histogram, const struct place_request *kind)
 {
 	uint64_t digest = digest_of(kind);
@@ -128,10 +122,7 @@ static void next_unit(struct histogram *histogram)
 	histogram->unit = 1;
 }
 
-/*
- * Adds a new kind to `kinds`. If `kinds` is full, the new kind replaces the kind with the lowest count. Returns -ENOMEM, or
- * -EAGAIN if the kind is not added: its lists are too long, or `kinds` is full and the kind came for the first time.
- */
+/* Returns -EAGAIN if the kind is not added: its lists are too long, or `kinds` is full and the kind came for the first time. */
 static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {
 	bool is_full = histogram->kinds.count == PLACE_KINDS_MAX;

@@ -17,8 +17,8 @@
 #define KNOWN_NS (60 * NSEC_PER_SEC)
 
 /*
- * The functions up to peer_check() check a TLS client's certificate. libmicrohttpd requests a certificate but accepts any, so
- * these functions verify it when the client uses a restricted verb. Thread-safe for different sessions.
+ * libmicrohttpd requests a client certificate but accepts any. So the functions up to peer_check() verify it when the client
+ * uses a restricted verb.
  */
 
 #define NAME_BYTES 256
@@ -47,7 +47,7 @@ static int check_trust(gnutls_session_t session, struct error *err)
 	return -EKEYREJECTED;
 }
 
-/* Whether a pattern in `names` matches the name. A name that contains a NUL never matches. */
+/* A name that contains a NUL never matches. */
 static bool fits(const char *names, const char *name, size_t size)
 {
 	return strlen(name) == size && settings_list_matches(names, name);
@@ -98,10 +98,8 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 }
 
 /*
- * Checks the client's certificate. `session` is a gnutls_session_t; NULL without TLS. A pattern in `names` (fnmatch(3),
- * separated by commas) must match the certificate's common name, or a DNS name, URI or mail address in it. Returns -ENOTCONN
- * without TLS, and -ENODATA without a certificate. Returns -EKEYREJECTED if the certificate is not signed by an authority in
- * client_ca, has expired or is not for clients. Returns -EACCES if no name matches. err says what would be right.
+ * `session`: a gnutls_session_t; NULL without TLS. `names`: patterns (fnmatch(3)) separated by commas; one must match the
+ * certificate's common name, or a DNS name, URI or mail address in it. err says what would be right.
  */
 static int peer_check(void *session, const char *names, struct error *err)
 {
@@ -163,8 +161,8 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 }
 
 /*
- * Checks the certificate, unless an earlier check of this connection succeeded: a check is slow, and kube-scheduler keeps
- * connections open. The earlier check counts only for KNOWN_NS, because the certificate may expire.
+ * A check is slow, and kube-scheduler keeps connections open. So a success counts for the connection's later requests, but only
+ * for KNOWN_NS, because the certificate may expire.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)
@@ -210,7 +208,7 @@ static unsigned check(const struct authorizer *authorizer, enum authorize_verb v
 		return 0;
 	if (takes_certificate && check_certificate(authorizer, request, err) >= 0)
 		return 0;
-	/* The client can use a token for this verb, so report what is wrong with the token instead. */
+	/* The client can use a token for this verb, so report what is wrong with the token. */
 	if (takes_token)
 		*err = by_token;
 	return status;
@@ -225,7 +223,7 @@ unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 	unsigned status = check(authorizer, verb, request, &why);
 	if (!status)
 		return 0;
-	/* Log refusals, because kube-scheduler does not show the answer. Limit the rate, because a client may retry forever. */
+	/* kube-scheduler does not show the answer, so log refusals, at a limited rate because a client may retry forever. */
 	uint64_t now_ns = clock_now_ns();
 	if (!authorizer->logged_ns || now_ns - authorizer->logged_ns >= SAY_AGAIN_NS) {
 		log_warning("a request for /%s was refused: %s", verbs[verb].name, why.text);

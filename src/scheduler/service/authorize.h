@@ -25,7 +25,7 @@ enum authorize_verb {
 
 struct authorizer {
 	unsigned verbs; /* bits of verbs that need a certificate */
-	/* patterns of the names that client certificates may have (peer_check()); owned by the caller */
+	/* patterns of the names that client certificates may have; owned by the caller */
 	const char *names;
 	bool is_local_trusted;  /* clients without TLS need neither certificate nor token */
 	const char *token_file; /* NULL if there is none */

@@ -12,7 +12,6 @@
 struct config {
 	unsigned log_level; /* index in log_level_words */
 	char audit_log[SETTINGS_TEXT_MAX];
-	/* The servers and their clients. */
 	char https_listen[SETTINGS_TEXT_MAX], http_listen[SETTINGS_TEXT_MAX];
 	char tls_certificate[SETTINGS_TEXT_MAX], tls_key[SETTINGS_TEXT_MAX];
 	bool is_http_open;
@@ -20,13 +19,11 @@ struct config {
 	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
 	bool is_local_trusted;
 	unsigned explain_nodes; /* nodes that explanations may examine per second; 0: no limit */
-	/* the cluster's web page; these settings have the same names in allotd */
 	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
 	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];
 	char web_node_url[SETTINGS_TEXT_MAX];
 	unsigned connections;
 	uint64_t body_max, idle_ns;
-	/* The cluster and the extender. */
 	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX],
 		kube_scheduler_lease[SETTINGS_TEXT_MAX];
 	unsigned node_policy; /* index in request_node_policy_names */
@@ -37,7 +34,6 @@ struct config {
 	bool places_by_use;
 	/* 0: opportunistic pods are evicted only for pods of higher priority */
 	uint64_t opportunistic_patience_ns;
-	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
 	bool is_forced, needs_both, guards_others, has_opt_out;
 	bool makes_claims;
@@ -53,12 +49,12 @@ struct config {
 
 extern const struct settings_table config_table;
 
-/* Make the terms of the webhook, of access control and of requests; their strings belong to the config. */
+/* Strings in the results belong to the config. */
 struct webhook_terms config_webhook_terms(const struct config *config);
 struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 
-/* Splits a lease's "namespace/name". False if the text has no '/', which means that no lease is wanted. */
+/* Splits a Lease's "namespace/name". False if the text has no '/', which means that no lease is wanted. */
 #define CONFIG_NAME_MAX 254
 bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
 		  char ret_name[CONFIG_NAME_MAX]);

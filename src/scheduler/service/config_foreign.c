@@ -9,9 +9,7 @@
 #define TEXT_MAX SETTINGS_TEXT_MAX
 #define DEBUG_LEAST 4 /* from this klog verbosity (--v) on, each step is logged */
 
-/* ---- flags that are true or false ---- */
-
-/* Accepts a boolean flag only with the value `wanted`, which asks for what allot-scheduler always does. */
+/* `wanted` is the value that asks for what allot-scheduler always does; the other value is refused. */
 static int only(bool wanted, const char *value, char ret[TEXT_MAX], struct error *err)
 {
 	int r = settings_parse_bool(value, err);
@@ -45,8 +43,6 @@ static int debug(const struct config *config, const char *value, char ret[TEXT_M
 	int r = settings_parse_bool(value, err);
 	return r < 0 ? r : settings_put(ret, err, "%s", r ? "debug" : "");
 }
-
-/* ---- flags with other values ---- */
 
 static int parse_whole(const char *value, unsigned most, unsigned *ret, struct error *err)
 {
@@ -104,7 +100,7 @@ static int duration(const struct config *config, const char *value, char ret[TEX
 	return settings_put(ret, err, "%.0fms", sum_ms);
 }
 
-/* Adds an address to a value that is only a port: HAMi's default ":9443" means every address. */
+/* HAMi's default ":9443", without an address, means every address. */
 static int address(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -154,8 +150,6 @@ static int only_empty(const struct config *config, const char *value, char ret[T
 {
 	return *value ? -EINVAL : settings_put(ret, err, "%s", "");
 }
-
-/* ---- the flags ---- */
 
 #define OTHER_DEVICES "allot-scheduler serves only NVIDIA GPUs"
 #define LOGS "allot-scheduler logs to standard error, one line per message"
@@ -231,7 +225,6 @@ const struct settings_alias config_aliases[] = {
 	{ "resource-mem-percentage", "memory_percent_resource", NULL, NULL },
 	{ "resource-cores", "cores_resource", NULL, NULL },
 	{ "resource-priority", "priority_resource", NULL, NULL },
-	/* Other vendors' devices. */
 	ONLY_FALSE("enable-ascend", OTHER_DEVICES),
 	ONLY_FALSE("enable-iluvatar", OTHER_DEVICES),
 	{ "cambricon-mlu-name", NULL, NULL, OTHER_DEVICES },
@@ -258,7 +251,7 @@ const struct settings_alias config_aliases[] = {
 	{ "mthreads-name", NULL, NULL, OTHER_DEVICES },
 	{ "mthreads-memory", NULL, NULL, OTHER_DEVICES },
 	{ "mthreads-cores", NULL, NULL, OTHER_DEVICES },
-	/* Flags of klog. */
+	/* Flags of klog, the logging library of Kubernetes. */
 	{ "v", "log_level", verbosity, "info; debug from 4 on" },
 	ONLY_EMPTY("vmodule", "log_level applies to the whole program"),
 	ONLY_TRUE("logtostderr", LOGS),

@@ -40,8 +40,6 @@ static int tls_error(struct error *err, const char *what, int code)
 	return error_set(err, EIO, "%s: %s", what, gnutls_strerror(code));
 }
 
-/* ---- names ---- */
-
 static int add_name(gnutls_x509_crt_t certificate, const char *name, struct error *err)
 {
 	unsigned char address[16];
@@ -85,10 +83,7 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		int r = check_name(name, err);
 		if (r >= 0)
 			r = add_name(certificate, name, err);
-		/*
-		 * The first name, cut to 64 bytes, is also the certificate's subject. Clients do not check the subject but the
-		 * alternative names, which add_name() adds.
-		 */
+		/* The first name is also the subject. Clients check only the alternative names, which add_name() adds. */
 		if (r >= 0 && at == names)
 			gnutls_x509_crt_set_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0,
 						      name, (unsigned)(length < 64 ? length : 64));
@@ -99,8 +94,6 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 			return 0;
 	}
 }
-
-/* ---- the certificate ---- */
 
 static int set_serial(gnutls_x509_crt_t certificate)
 {
@@ -163,8 +156,6 @@ static int make(struct generated_certificate *m, const char *names, struct error
 	return r < 0 ? tls_error(err, "can't make a certificate", r) : 0;
 }
 
-/* ---- files ---- */
-
 static int write_file(const char *path, mode_t mode, const gnutls_datum_t *text, struct error *err)
 {
 	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
@@ -196,7 +187,7 @@ static int write_both(const struct generated_certificate *m, const char *dir, st
 		r = write_file(path, 0644, &certificate, err);
 		if (r >= 0) {
 			r = write_file(key_path, 0600, &key, err);
-			/* Remove our certificate: it is useless without its key. */
+			/* The certificate is useless without its key. */
 			if (r < 0)
 				unlink(path);
 		}
@@ -258,7 +249,7 @@ int issuer_bundle(const char *file, char **ret, struct error *err)
 	int r = read_file(file, text, err);
 	if (r < 0)
 		return r;
-	/* Refuse a private key: the result goes into the webhook's configuration, which many can read. */
+	/* The result goes into the webhook's configuration, which many can read, so refuse a private key. */
 	if (strstr(text, "PRIVATE KEY"))
 		return error_set(
 			err, EINVAL,

@@ -1,7 +1,4 @@
-/*
- * Makes a self-signed certificate with GnuTLS. That is enough for a quick start: the API server accepts the certificate if the
- * webhook's caBundle has it.
- */
+/* Makes a self-signed certificate, for a quick start: the API server accepts it if the webhook's caBundle has it. */
 #pragma once
 
 #include <stdint.h>
@@ -14,7 +11,7 @@
 
 /*
  * Makes the certificate and the key in `dir`, which is created if missing. `names`: the server's DNS names and addresses,
- * separated by commas; the first is also the subject. Returns -EEXIST if one of these files exists; no file is replaced.
+ * separated by commas; the first is also the subject. Returns -EEXIST if one of the files exists; replaces no file.
  */
 int issuer_make(const char *dir, const char *names, struct error *err);
 

@@ -28,9 +28,6 @@ struct cluster;
 struct config;
 struct sched_audit;
 
-/*
- * Returns the page, which the caller frees; NULL if memory runs out. `audit`: NULL if there is no audit log. `cluster`: NULL if
- * kube_api is off.
- */
+/* The caller frees the page; NULL if memory runs out. `audit` is NULL without an audit log, `cluster` if kube_api is off. */
 char *metrics_page(const struct metrics *metrics, const struct config *config,
 		   const struct sched_audit *audit, struct cluster *cluster);

@@ -8,9 +8,7 @@
 #define MIB_BITS 20
 #define MPCT 1000.0 /* thousandths of a percent in a percent */
 
-/* ---- labels ---- */
-
-/* Writes a comma and a label. Escapes the value as Prometheus' text format requires. */
+/* Escapes the value as Prometheus' text format requires. */
 static void write_label(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, ",%s=\"", name);
@@ -31,8 +29,6 @@ static void write_head(FILE *out, const char *name, const char *help)
 {
 	fprintf(out, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
 }
-
-/* ---- cards ---- */
 
 static double memory_limit(const struct place_card *c)
 {
@@ -107,7 +103,7 @@ static double cooldown_for(const struct model_card_view *v)
 	return (double)v->cooldown_for_ns / (double)NSEC_PER_SEC;
 }
 
-/* Metrics of the cards whose use is measured. Use is measured only with the setting place_by_use. */
+/* For cards whose use is measured, which needs the setting place_by_use. */
 static const struct use_row {
 	const char *name;
 	double (*value)(const struct model_card_view *view);
@@ -162,8 +158,6 @@ static void write_use(void *data, const struct model_card_view *view)
 	fprintf(w->out, "} %.17g\n", w->use->value(view));
 }
 
-/* ---- shares ---- */
-
 static double share_memory(const struct model_share_view *s)
 {
 	return (double)(s->memory_mib << MIB_BITS);
@@ -196,8 +190,6 @@ static void write_share(void *data, const struct model_share_view *view)
 	write_label(w->out, "device_uuid", view->card);
 	fprintf(w->out, "} %.17g\n", w->share->value(view));
 }
-
-/* ---- quotas ---- */
 
 struct quota_writing {
 	FILE *out;
@@ -233,8 +225,6 @@ static void write_quotas(FILE *out, const struct model *model)
 		   "Limits of the namespace's quotas: MiB, percent of GPUs' time, shares of GPUs.");
 	model_each_quota(model, write_quota, &w);
 }
-
-/* ---- the model, and all metrics together ---- */
 
 static void write_counts(FILE *out, const struct model_counts *c)
 {

@@ -7,9 +7,7 @@
 
 #define DIGEST_FIRST UINT64_C(14695981039346656037)
 
-/*
- * Extends `digest` by a text, and returns the result. The first `digest` is DIGEST_FIRST. NULL and "" give different digests.
- */
+/* Extends `digest`, at first DIGEST_FIRST, by a text. NULL and "" give different digests. */
 static inline uint64_t digest_add(uint64_t digest, const char *text)
 {
 	for (const char *c = text ? text : "\xff"; *c; c++)

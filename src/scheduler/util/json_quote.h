@@ -1,4 +1,4 @@
-/* Writes a text as a JSON string into the caller's memory. Keeps no state. */
+/* Writes a text as a JSON string into the caller's memory. No state. */
 #pragma once
 
 #include <stddef.h>

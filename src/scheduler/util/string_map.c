@@ -5,7 +5,7 @@
 
 #define BUCKETS_FIRST 64
 
-/* Computes FNV-1a (draft-eastlake-fnv), then mixes higher bits into the low bits, which select the bucket. */
+/* FNV-1a (draft-eastlake-fnv), with higher bits mixed into the low bits, which select the bucket. */
 static uint32_t hash_of(const char *text, size_t length)
 {
 	uint32_t hash = 2166136261U;
@@ -114,8 +114,6 @@ void string_map_free(struct string_map *t)
 	free(t->bucket);
 	*t = (struct string_map){ 0 };
 }
-
-/* ---- interned strings ---- */
 
 struct interned {
 	struct string_map_entry entry;

@@ -1,10 +1,7 @@
 /*
  * Hash map from a string to a structure, whose first member must be a struct string_map_entry. Grows as needed. Adding never
- * fails: without memory to grow, the map only becomes slower.
- *
- *     struct string_map { bucket[hash & mask] -> entry -> entry }
- *
- * A zeroed map is empty, as after string_map_free(). Not thread-safe.
+ * fails: without memory to grow, the map only becomes slower. A zeroed map is empty, as after string_map_free(). Not
+ * thread-safe.
  */
 #pragma once
 
@@ -29,9 +26,7 @@ void string_map_add(struct string_map *table, struct string_map_entry *entry, co
 void string_map_remove(struct string_map *table, struct string_map_entry *entry);
 /* Returns the structure whose entry has this text, or NULL. */
 void *string_map_find(const struct string_map *table, const char *text);
-/*
- * Finds up to STRING_MAP_SOME structures at once, which is faster in a large map. ret[i] is the structure of text[i], or NULL.
- */
+/* Finds up to STRING_MAP_SOME structures at once, which is faster in a large map. ret[i] is for text[i], or NULL. */
 #define STRING_MAP_SOME 16
 struct string_map_text {
 	const char *text;
@@ -44,9 +39,7 @@ void string_map_each(struct string_map *table, void (*each)(void *data, void *th
 /* Frees the buckets, but not the structures. */
 void string_map_free(struct string_map *table);
 
-/* ---- interned strings: equal strings stored once ---- */
-
-/* Returns the stored string that equals `text`, with a reference for the caller; NULL if memory runs out. */
+/* Interns `text`: equal strings are stored once. Returns the stored string and takes a reference; NULL if memory runs out. */
 const char *intern(struct string_map *strings, const char *text);
 /* Drops a reference; the last one frees the string. NULL is allowed. */
 void intern_release(struct string_map *strings, const char *interned);

@@ -1,7 +1,7 @@
 /*
- * A rate limit: a token bucket that fills with `per_second` units of work and holds a second's worth. While it is not empty, a
- * caller gets all it asks for, even more than the bucket holds; later calls must wait until this debt is filled up. Has no
- * clock: the caller passes the time (ns), which must not go back.
+ * A rate limit: a token bucket that gains `per_second` units of work a second and holds a second's worth. While it is not
+ * empty, a caller gets all it asks for, even more than the bucket holds; later calls wait until this debt is filled up. The
+ * caller passes the time (ns), which must not go back.
  */
 #pragma once
 
