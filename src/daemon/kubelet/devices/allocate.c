@@ -7,8 +7,6 @@
 #include "base/log.h"
 #include "daemon/state/tenant.h"
 
-/* ---- claims that have the slices already ---- */
-
 bool allocate_is_own_claim(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, ALLOCATE_KEY, strlen(ALLOCATE_KEY));
@@ -109,10 +107,7 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		*ret_is_new = false;
 		return 0;
 	}
-	/*
-	 * Replace a claim whose terms differ: an earlier call made it, but the answer was lost, and the scheduler has chosen
-	 * again. Also replace a claim that is parked (has no tenant).
-	 */
+	/* Its terms differ: the scheduler chose again after a lost answer. Or the claim is parked: it has no tenant. */
 	if (claim && allocate_is_in_use(claim))
 		return error_set(
 			err, EBUSY,
@@ -129,10 +124,9 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 }
 
 /*
- * Finds the claim with the request's key and terms, if no process lives in it. The kubelet gives the slices of an init
- * container also to the pod's other containers; these share the claim, because the init container's mounts must stay valid. The
- * request may also be another pod's, so changes by claims_override_terms() are undone first. Returns NULL if there is no such
- * claim, or its changes cannot be undone.
+ * The kubelet gives an init container's slices also to the pod's other containers. These share the claim, because the init
+ * container's mounts must stay valid. The request may also be another pod's, so changes by claims_override_terms() are undone
+ * first. NULL if there is no such claim, or if that fails.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {
@@ -143,8 +137,6 @@ static struct claim *find_same(struct claims *claims, const struct claim_request
 		return NULL;
 	return claims_override_terms(claim, &nothing, &has_changed, NULL) < 0 ? NULL : claim;
 }
-
-/* ---- the claim ---- */
 
 static void fill_device(const struct node *node, struct card *card, unsigned per_card,
 			const struct slots *slots, struct claim_device_request *d)

@@ -30,9 +30,6 @@ bool dra_key_parse(const char *key, struct dra_key *ret);
 #define DRA_CLAIM_PATH_MAX 400
 void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 
-/*
- * dra_key_is_of() returns whether the tenant was made for a ResourceClaim, dra_key_is_not_of() the opposite. The cluster's
- * scheduler counts only tenants of ResourceClaims.
- */
+/* Whether the tenant was made for a ResourceClaim, or not. The cluster's scheduler counts only tenants of ResourceClaims. */
 bool dra_key_is_of(const struct tenant *tenant);
 bool dra_key_is_not_of(const struct tenant *tenant);

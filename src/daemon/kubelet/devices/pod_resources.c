@@ -71,8 +71,6 @@ int pod_resources_read(const struct slices *slices, const char *resource, const 
 	return r;
 }
 
-/* ---- the thread ---- */
-
 static void close_link(struct net_link *link)
 {
 	net_link_close(link);
@@ -140,8 +138,6 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* ---- the main thread ---- */
-
 void pod_resources_request(struct pod_resources *p)
 {
 	pthread_mutex_lock(&p->worker.lock);
@@ -176,10 +172,7 @@ uint64_t pod_resources_time_ns(struct pod_resources *p)
 	return read_ns;
 }
 
-/*
- * Calls `each` if the container holds devices of the resource. Joins them in one list, because the kubelet may list each device
- * in an entry of its own. Returns 0 or -ENOMEM.
- */
+/* Joins the container's devices in one list, because the kubelet may list each in an entry of its own. */
 static int visit_container(const char *resource, const Podresources__PodResources *pod,
 			   const Podresources__ContainerResources *c, pod_resources_holder each,
 			   void *data)

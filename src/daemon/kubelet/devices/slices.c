@@ -7,8 +7,6 @@
 #define MIB (UINT64_C(1) << 20)
 #define LONGEST_NUMBER 3 /* length of "-99" */
 
-/* ---- names ---- */
-
 bool slices_can_name(const char *uuid)
 {
 	return strlen(uuid) + LONGEST_NUMBER < SLICE_ID_MAX;
@@ -79,8 +77,6 @@ int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 	return 0;
 }
 
-/* ---- the share that slices stand for ---- */
-
 struct slice_share slices_share(unsigned per_card, unsigned count, uint64_t card_bytes, bool is_hard)
 {
 	struct slice_share share;
@@ -91,15 +87,12 @@ struct slice_share slices_share(unsigned per_card, unsigned count, uint64_t card
 	return share;
 }
 
-/* ---- choice of slices ---- */
-
 static unsigned left_of(const struct slice_set *available, const struct slice_set *taken,
 			unsigned card)
 {
 	return slots_count(&available->card[card]) - slots_count(&taken->card[card]);
 }
 
-/* Takes up to *wanted of the card's available slices, lowest numbers first. */
 static void take(const struct slices *slices, const struct slice_set *available, unsigned card,
 		 unsigned *wanted, struct slice_set *taken)
 {

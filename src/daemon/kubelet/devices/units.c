@@ -32,7 +32,7 @@ static bool parse_number(const char *text, unsigned below, unsigned *ret)
 	return *ret < below;
 }
 
-/* Parses a unit's name. *ret is its index among the units of all cards. */
+/* *ret is the unit's index among the units of all cards. */
 static int parse_unit(const struct units *units, const char *id, unsigned *ret, struct error *err)
 {
 	const struct slices *slices = units->slices;

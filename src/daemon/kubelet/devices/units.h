@@ -15,10 +15,10 @@ struct units {
 	unsigned count[SLICES_MAX_CARDS];
 };
 
-/* Returns the number of whole units in `memory_bytes`. */
+/* Returns the number of whole units in `memory_bytes`, at most UNITS_MAX_PER_CARD. */
 unsigned units_of(uint64_t memory_bytes);
-/* Returns the number of units of all cards together. */
+/* Returns the sum over all cards. */
 unsigned units_count(const struct units *units);
 
-/* Checks the names of units. Returns -EINVAL if a name belongs to no unit or occurs twice (`err` names it), or -ENOMEM. */
+/* Returns -EINVAL if a name belongs to no unit or occurs twice (`err` names it), or -ENOMEM. */
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err);

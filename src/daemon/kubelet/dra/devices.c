@@ -16,7 +16,6 @@
 
 #define SYSFS_DEVICES "/sys/bus/pci/devices"
 
-/* Texts to which a struct dra_device points. */
 struct texts {
 	char pcie_root[64];
 };
@@ -39,10 +38,7 @@ int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 	return 0;
 }
 
-/*
- * Returns the name of the card's NVLink domain (all GPUs linked to the card, directly or through others): the UUID of the
- * domain's first GPU. NULL without NVLink.
- */
+/* Name of the card's NVLink domain (all GPUs linked to it, even through others): its first GPU's UUID. NULL without NVLink. */
 static const char *nvlink_domain(const struct place_node *model, unsigned card)
 {
 	uint64_t reached = UINT64_C(1) << card, before = 0;
@@ -66,10 +62,7 @@ static uint64_t counted_bytes(struct tenant *tenant, unsigned device)
 	return now->memory_given ? now->quota_bytes : tenant_usage(tenant, device).used_bytes;
 }
 
-/*
- * Adds to *bytes and *cores_pct what `allot set` gave tenants on the card beyond their ResourceClaims. The cluster's scheduler
- * knows only the ResourceClaims.
- */
+/* Adds what `allot set` gave tenants on the card beyond their ResourceClaims; the scheduler knows only ResourceClaims. */
 static void add_raises(struct node *node, const struct card *card, uint64_t *bytes,
 		       double *cores_pct)
 {
@@ -91,8 +84,8 @@ static void add_raises(struct node *node, const struct card *card, uint64_t *byt
 }
 
 /*
- * Reads the memory and cores that are left for ResourceClaims. The cluster's scheduler itself subtracts what ResourceClaims
- * ask for. So this function subtracts only the other tenants' promises, and what add_raises() finds.
+ * The cluster's scheduler itself subtracts what ResourceClaims ask for. So this subtracts only the promises of other tenants,
+ * and what add_raises() finds.
  */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {

@@ -5,10 +5,7 @@
 
 struct node;
 
-/*
- * Returns the GPUs in the format of kube/dra/slice.h; a GPU that is cordoned or unhealthy has a taint. A new reference, or NULL
- * if out of memory.
- */
+/* In the format of kube/dra/slice.h; a cordoned or unhealthy GPU has a taint. A new reference, or NULL if out of memory. */
 json_t *dra_node_devices(struct node *node);
 
 /*

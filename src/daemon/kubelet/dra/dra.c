@@ -1,6 +1,3 @@
-/*
- * The DRA driver's socket and registration; start and stop.
- */
 #include "daemon/kubelet/dra/dra.h"
 
 #include <errno.h>
@@ -22,14 +19,10 @@
 #include "kube/dra/dra_names.h"
 
 #define LOOK_NS NSEC_PER_SEC
-/*
- * Longest time between two calls of publish(): health_changed() and dra_promises_changed() do not report all changes.
- */
+/* publish() runs at least this often, because health_changed() and dra_promises_changed() do not report all changes. */
 #define PUBLISH_NS (30 * NSEC_PER_SEC)
 /* The kubelet's documentation asks for <driver>-reg.sock. */
 #define SOCKET DRA_DRIVER "-reg.sock"
-
-/* ---- settings ---- */
 
 static int check_path(const char *setting, const char *path, struct error *err)
 {
@@ -61,9 +54,7 @@ int dra_check(const struct config *config, struct error *err)
 	return r < 0 ? r : make_path(config, path, err);
 }
 
-/* ---- registration ---- */
-
-/* Logs `why`, unless it equals the last logged text. If `why` is NULL, the failure is over, so the next one is logged. */
+/* Logs `why`, unless it equals the last logged text. NULL: the failure is over, so the next one is logged. */
 static void log_failure(struct dra *dra, const char *what, const char *why)
 {
 	if (why && (!dra->logged_error || strcmp(dra->logged_error, why) != 0))
@@ -81,7 +72,7 @@ static void get_info(void *data, struct grpc_call *call, const uint8_t *message,
 	grpc_message_unref(info);
 }
 
-/* The kubelet reports whether our registration succeeded. After a failure the kubelet itself tries again. */
+/* After a failed registration, the kubelet itself tries again. */
 static void notify_status(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	struct dra *dra = data;
@@ -115,11 +106,9 @@ static const struct grpc_method methods[] = {
 	{ SERVICE("v1beta1") "NodeUnprepareResources", dra_unprepare },
 };
 
-/* ---- periodic checks ---- */
-
 /*
- * Creates the socket if it is missing; the kubelet then notices the socket and calls us on it. Returns false without a socket:
- * the directory may not exist yet, or another driver of the same name may have the socket.
+ * Creates the socket if it is missing; the kubelet then notices it and calls us on it. False without a socket: the directory
+ * may not exist yet, or another driver of the same name may have the socket.
  */
 static bool keep_socket(struct dra *dra)
 {
@@ -170,14 +159,12 @@ static void health_changed(void *data, struct card *card)
 
 void dra_promises_changed(struct dra *dra)
 {
-	/* Wait a moment before publishing, since several changes often come together. */
+	/* Several changes often come together, so publish a moment later. */
 	if (!dra || !dra->published_ns)
 		return;
 	dra->published_ns = 0;
 	loop_arm(dra->timer, LOOK_NS / 10, LOOK_NS);
 }
-
-/* ---- start and stop ---- */
 
 static int start(struct dra *dra, struct error *err)
 {
@@ -214,7 +201,7 @@ static int start(struct dra *dra, struct error *err)
 	return 0;
 }
 
-/* Makes the driver's part of the reply to "hello" of the control socket. */
+/* The driver's part of the reply to "hello" of the control socket. */
 static json_t *to_json(const struct dra *dra)
 {
 	struct dra_figures figures;
@@ -255,7 +242,7 @@ struct dra *dra_stop(struct dra *dra)
 	claims_remove_need_check(dra->node->claims, dra_need_of, dra->need);
 	health_unsubscribe(dra->node, health_changed, dra);
 	dra->timer = loop_remove(dra->timer);
-	/* Close the socket first: this ends the kubelet's calls, so the steps below have none to answer. */
+	/* This ends the kubelet's calls, so the steps below have none to answer. */
 	plugin_socket_close(&dra->socket);
 	dra_prepare_end(dra);
 	dra->publisher = publisher_stop(dra->publisher);

@@ -1,7 +1,4 @@
-/*
- * Shared by the parts of the DRA driver (dra.h): dra.c (socket, registration, start and stop), prepare.c (makes and releases
- * claims), need.c (finds claims whose ResourceClaim is gone).
- */
+/* Internal to the DRA driver (dra.h). */
 #pragma once
 
 #include <sys/queue.h>
@@ -25,7 +22,7 @@ struct dra {
 	struct loop_source *timer;     /* runs every second */
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;
-	/* when the publisher last got the list of GPUs; 0: the publisher gets the list when `timer` next runs */
+	/* when the publisher last got the list of GPUs; 0: it gets the list when `timer` next runs */
 	uint64_t published_ns;
 	uint64_t swept_ns; /* when CDI specs without a claim were last removed */
 	struct dra_need *need;

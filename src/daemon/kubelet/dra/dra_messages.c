@@ -11,8 +11,6 @@
 
 #define PLUGIN_TYPE "DRAPlugin"
 
-/* ---- registration ---- */
-
 struct grpc_message *dra_message_info(void)
 {
 	/* info.endpoint stays empty, so the kubelet goes on to use the socket that it called. */
@@ -41,9 +39,6 @@ int dra_status_read(const uint8_t *data, size_t size, char **ret_error)
 	return 0;
 }
 
-/* ---- requests ---- */
-
-/* Returns true for a DNS name of at most `most` characters: small letters, digits, '-' and '.'. */
 static bool is_name(const char *name, size_t most)
 {
 	size_t length = strlen(name);
@@ -78,8 +73,6 @@ void dra_request_free(struct dra_request *request)
 	free(request->name);
 	*request = (struct dra_request){ 0 };
 }
-
-/* ---- answers ---- */
 
 /* The answer for one claim. Owns its lists. */
 struct prepared {

@@ -1,7 +1,4 @@
-/*
- * Converts between plain data and the messages that the kubelet exchanges with a DRA driver. The caller owns the results.
- * Pure, but allocates.
- */
+/* Converts between plain data and the kubelet's messages to a DRA driver. The caller owns the results. Pure, but allocates. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,10 +20,7 @@ struct dra_request {
 int dra_request_read(const uint8_t *data, size_t size, struct dra_request *ret);
 void dra_request_free(struct dra_request *request);
 
-/*
- * Reads NotifyRegistrationStatus. The caller frees *ret_error; NULL: the kubelet has registered the driver. Returns -EPROTO if
- * malformed, or -ENOMEM.
- */
+/* The caller frees *ret_error; NULL: the kubelet has registered the driver. Returns -EPROTO if malformed, or -ENOMEM. */
 int dra_status_read(const uint8_t *data, size_t size, char **ret_error);
 
 struct dra_prepared_device {

@@ -54,7 +54,6 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 	return add_limit(result, &d->terms, err);
 }
 
-/* Refuses a MIG instance beside another device: CUDA would show the program only that instance. */
 static int check_instances(const struct claim_request *request, struct error *err)
 {
 	for (unsigned i = 0; i < request->device_count; i++)
@@ -68,8 +67,8 @@ static int check_instances(const struct claim_request *request, struct error *er
 }
 
 /*
- * Checks the limits. Sets a missing limit to the guarantee if the setting kube_slice_limit is hard, else to 100 %. Call after
- * the amounts of all requests for one GPU were added up.
+ * A missing limit becomes the guarantee if the setting kube_slice_limit is hard, else 100 %. Call after the amounts of all
+ * requests for one GPU were added up.
  */
 static int set_limits(const struct node *node, struct claim_request *request, struct error *err)
 {
@@ -90,8 +89,6 @@ static int set_limits(const struct node *node, struct claim_request *request, st
 	}
 	return 0;
 }
-
-/* ---- the tenant's terms ---- */
 
 static int check_agree(const struct dra_result *a, const struct dra_result *b, struct error *err)
 {

@@ -1,6 +1,4 @@
-/*
- * Converts an allocated ResourceClaim (Kubernetes) to a request for one of our claims (containers/claims). Main thread only.
- */
+/* Converts an allocated ResourceClaim (Kubernetes) to a request for one of our claims (containers/claims). Main thread only. */
 #pragma once
 
 #include "daemon/containers/claims/claim.h"

@@ -83,10 +83,7 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	struct dra_key key;
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
-	/*
-	 * The ResourceClaim's namespace and name did not fit in the key, so the API server cannot be asked: keep the claim
-	 * until the kubelet unprepares it.
-	 */
+	/* The name was too long for the key, so the API server cannot be asked. The kubelet will unprepare the claim. */
 	if (!*key.name.name)
 		return CLAIM_WANTED;
 	const struct known *k = find(need, key.name.uid, now_ns);

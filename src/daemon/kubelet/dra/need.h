@@ -9,9 +9,7 @@
 
 struct dra_need;
 
-/*
- * `look_ns`: interval at which dra_need_of() is called for a claim; an answer is reused for four calls. NULL if out of memory.
- */
+/* `look_ns`: interval of calls of dra_need_of() for a claim; an answer is reused for four calls. NULL if out of memory. */
 struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is allowed; returns NULL */
 

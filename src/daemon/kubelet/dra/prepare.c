@@ -68,12 +68,7 @@ static void forget(struct preparation *p)
 	preparation_free(p);
 }
 
-/* ---- one claim ---- */
-
-/*
- * Fills item->device. Cuts names of requests at '/': a container calls "gpu/small", an alternative of request "gpu", just
- * "gpu".
- */
+/* A container calls "gpu/small", an alternative of request "gpu", just "gpu". So names of requests are cut at '/'. */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));
@@ -119,8 +114,6 @@ static void undo_prepare(struct item *item)
 	item->is_new = false;
 }
 
-/* ---- the call ---- */
-
 static const struct item *failed_item(const struct preparation *p)
 {
 	for (size_t i = 0; i < p->count; i++)
@@ -129,7 +122,7 @@ static const struct item *failed_item(const struct preparation *p)
 	return NULL;
 }
 
-/* Undoes all claims that this call made: the claim `why` failed, and the pod cannot start without it. */
+/* The claim `why` failed, and the pod cannot start without it. So this undoes all claims that the call made. */
 static void undo_all(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s can't be prepared: %s", why->name.in_namespace,
@@ -217,7 +210,6 @@ static void claim_received(void *data, const struct kube_answer *reply)
 		finish(p);
 }
 
-/* Called when the kubelet has cancelled its call or disconnected. */
 static void call_cancelled(void *data, struct grpc_call *call)
 {
 	forget(data);
@@ -302,8 +294,6 @@ void dra_prepare_end(struct dra *dra)
 	}
 }
 
-/* ---- unprepare ---- */
-
 /* Fails the prepare calls that still wait for this claim, so that none makes the claim after the kubelet unprepared it. */
 static void give_up(struct dra *dra, const char *uid)
 {
@@ -315,10 +305,7 @@ static void give_up(struct dra *dra, const char *uid)
 					  "the kubelet has unprepared the claim meanwhile");
 }
 
-/*
- * Releases the claim, then removes its CDI spec. A claim that is already gone is no error: after a failed removal of the spec,
- * the kubelet calls again.
- */
+/* A claim that is already gone is no error: after a failed removal of the CDI spec, the kubelet calls again. */
 static int release(struct dra *dra, const struct dra_name *name, struct error *err)
 {
 	char key[TENANT_CLAIM_MAX];

@@ -76,8 +76,6 @@ static int64_t generation_of(const json_t *object)
 	return json_integer_value(json_object_get(pool, "generation"));
 }
 
-/* ---- slices ---- */
-
 static struct gpu_slice *find_slice(const struct publisher *p, const char *name)
 {
 	struct gpu_slice *s;
@@ -87,7 +85,6 @@ static struct gpu_slice *find_slice(const struct publisher *p, const char *name)
 	return NULL;
 }
 
-/* Finds or makes the slice. Returns NULL if out of memory. */
 static struct gpu_slice *take_slice(struct publisher *p, const char *name)
 {
 	struct gpu_slice *s = find_slice(p, name);
@@ -114,10 +111,7 @@ static void drop_slice(struct gpu_slice *s)
 	free(s);
 }
 
-/*
- * Stores the server's slice unless a newer version is known. The watch and the answers to writes use two connections, so an
- * older version may arrive after a newer one.
- */
+/* Ignores an older version, which may arrive late: the watch and the answers to writes use two connections. */
 static void store_slice(struct publisher *p, json_t *object)
 {
 	const char *version = metadata(object, "resourceVersion"), *name = metadata(object, "name");
@@ -130,23 +124,16 @@ static void store_slice(struct publisher *p, json_t *object)
 	s->object = object;
 }
 
-/* ---- taints ---- */
-
-/*
- * Returns the devices to write, as a new reference. Unless the server stores taints, a tainted device is left out, so that no
- * pod gets it.
- */
+/* Unless the server stores taints, a tainted device is left out, so that no pod gets it. Returns a new reference. */
 static json_t *desired_slice(const struct publisher *p, const struct gpu_slice *s)
 {
 	return p->taints == TAINTS_KEPT ? json_incref(s->device)
 					: dra_devices_without_taints(s->device);
 }
 
-/* ---- writing ---- */
-
 /*
- * Warns if the server silently dropped the field that lets claims share a GPU, because its feature gate is off. A slice
- * without devices cannot show that.
+ * Warns if the server silently dropped the field that lets claims share a GPU, because its feature gate is off. A slice without
+ * devices cannot show that.
  */
 static void look_at_answer(struct publisher *p, const json_t *object)
 {
@@ -161,7 +148,7 @@ static void look_at_answer(struct publisher *p, const json_t *object)
 	p->is_unshared = is_unshared;
 }
 
-/* Logs and counts a failed write. Nothing more is written until the alarm rings. retry_after_ns: as in struct kube_answer. */
+/* Nothing more is written until the alarm rings. retry_after_ns: as in struct kube_answer. */
 static void retry_later(struct publisher *p, const char *why, uint64_t retry_after_ns)
 {
 	log_write(p->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
@@ -182,7 +169,7 @@ static void written(void *data, const struct kube_answer *reply)
 	p->call = NULL;
 	p->writing = NULL;
 	p->sending = NULL;
-	/* Status 404: the server has no such slice. A deletion has then succeeded; an update must create the slice instead. */
+	/* Status 404: the server has no such slice. So a deletion has succeeded; an update must create the slice instead. */
 	bool is_gone = reply->status == HTTP_NOT_FOUND ? !sent || s->object
 						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {
@@ -259,8 +246,8 @@ static void delete_slice(struct publisher *p, struct gpu_slice *s)
 }
 
 /*
- * Returns true if the server's slice is owned by this Node and has the desired devices. Also accepts the form in which the
- * server stored an earlier write of the same devices.
+ * Whether the server's slice is owned by this Node and has the desired devices, perhaps in the form in which the server stored
+ * an earlier write of them.
  */
 static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
 {
@@ -277,7 +264,6 @@ static bool is_right(const struct gpu_slice *s, const char *node_uid, const json
 	       (s->sent && json_equal(s->sent, devices) && json_equal(has, s->taken));
 }
 
-/* Writes the slice if the server's is not as desired. If its GPU is gone, deletes the slice at the server and then here. */
 static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
 {
 	cleanup_object json_t *devices = NULL;
@@ -319,8 +305,6 @@ static void retry_due(void *data)
 	p->is_waiting = false;
 	update(p);
 }
-
-/* ---- events of the watch ---- */
 
 static void list_begins(void *data)
 {
@@ -372,8 +356,6 @@ static void watch_failed(void *data, const struct error *err)
 			    err->text);
 	p->fails = err != NULL;
 }
-
-/* ---- start and stop ---- */
 
 struct publisher *publisher_start(struct kube_client *client, const char *node,
 				  const struct node_object *object)

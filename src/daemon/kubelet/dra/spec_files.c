@@ -33,10 +33,7 @@ static int make_path(const char *dir, const char *uid, char ret_path[PATHS_MAX],
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
 }
 
-/*
- * Returns true if the file already has this spec. Then it is not written again, so a full disk does not fail a claim that was
- * prepared before.
- */
+/* If the file has this spec, it is not written again, so that a full disk does not fail a claim that was prepared before. */
 static bool is_written(const char *path, const json_t *spec)
 {
 	json_t *has = json_load_file(path, 0, NULL);

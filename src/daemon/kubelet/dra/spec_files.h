@@ -18,7 +18,7 @@ void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX]);
 /* Writes the spec of a claim that has a tenant. After -errno an older spec may remain. */
 int spec_file_write(const char *dir, struct claims *claims, const struct claim *claim,
 		    const char *uid, struct error *err);
-/* Removes the claim's spec. Returns 0 also if there is none. */
+/* Returns 0 also if there is no spec. */
 int spec_file_remove(const char *dir, const char *uid, struct error *err);
 
 /* Restores the specs of all ResourceClaims that have tenants: a reboot may have emptied `dir`. Logs failures. */

@@ -10,13 +10,13 @@
 #include "daemon/state/node/node.h"
 
 /*
- * The delay from the removal of our socket to its renewal. A starting kubelet removes our socket, then creates its own, which
- * also makes us renew ours. The delay avoids a second renewal.
+ * Delay from the removal of our socket to its renewal. A starting kubelet removes our socket, then creates its own, which also
+ * makes us renew ours. The delay avoids a second renewal.
  */
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
 
-/* Makes the socket's name: nvidia.com/gpu becomes allot-gpu.sock. Several plugins may share the directory. */
+/* nvidia.com/gpu becomes allot-gpu.sock: several plugins may share the directory. */
 static void name_socket(const char *resource, char own[ENDPOINT_PATH_MAX])
 {
 	snprintf(own, ENDPOINT_PATH_MAX, "allot-%s.sock", strchr(resource, '/') + 1);
@@ -33,8 +33,6 @@ int endpoint_check(const char *dir, const char *resource, struct error *err)
 				 dir, sizeof(path) - strlen(own) - 2, own);
 	return 0;
 }
-
-/* ---- the socket ---- */
 
 static int open_socket(struct endpoint *e, struct error *err)
 {
@@ -61,10 +59,7 @@ static void renew(struct endpoint *e)
 		return;
 	}
 	e->is_failure_logged = false;
-	/*
-	 * Closing the old socket ended the kubelet's streams, so endpoint_is_unwatched() armed the timer for another
-	 * registration. That is not needed, because we register right here.
-	 */
+	/* Closing the old socket ended the kubelet's streams, which armed the timer. But we register right here. */
 	loop_disarm(e->renew_timer);
 	registrar_register(e->registrar);
 }
@@ -80,7 +75,7 @@ static void renew_due(void *data, uint32_t events)
 		registrar_register(e->registrar);
 }
 
-/* Arms the timer to register again: a kubelet that still runs does not reconnect by itself. */
+/* A kubelet that still runs does not reconnect by itself, so register again. */
 void endpoint_is_unwatched(struct endpoint *e)
 {
 	if (e->has_kubelet)
@@ -113,8 +108,6 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 		break;
 	}
 }
-
-/* ---- start and stop ---- */
 
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err)
 {

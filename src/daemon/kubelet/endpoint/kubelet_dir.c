@@ -35,10 +35,7 @@ static bool has_kubelet(const struct kubelet_dir *k)
 	       lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
 }
 
-/*
- * Returns true if the directory was removed on the host. Our container's mount still leads to the removed directory, even if
- * the host has a new one.
- */
+/* The directory was removed on the host. Our container's mount still leads to it, even if the host has a new one. */
 static bool is_removed(const struct kubelet_dir *k)
 {
 	struct stat st;
@@ -49,7 +46,7 @@ static void directory_removed(struct kubelet_dir *k)
 {
 	if (k->watch < 0)
 		return;
-	/* Remove the watch: otherwise a directory that was renamed would still send events. */
+	/* Otherwise a directory that was renamed would still send events. */
 	inotify_rm_watch(k->fd, k->watch);
 	k->watch = -1;
 	k->handler(k->data, KUBELET_DIR_KUBELET_STOPPED);
@@ -59,7 +56,7 @@ static void directory_appeared(struct kubelet_dir *k, int watch)
 {
 	k->watch = watch;
 	k->is_missing_logged = false;
-	/* inotify now reports kubelets that start later. Report one that already runs. */
+	/* From now on, inotify reports kubelets that start. Report one that already runs. */
 	if (has_kubelet(k))
 		k->handler(k->data, KUBELET_DIR_KUBELET_STARTED);
 }

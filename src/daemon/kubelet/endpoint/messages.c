@@ -13,8 +13,6 @@
 #define UNHEALTHY "Unhealthy"
 #define READ_AND_WRITE "rw"
 
-/* ---- registration and options ---- */
-
 uint8_t *message_register(const char *endpoint, const char *resource,
 			  const struct plugin_options *options, size_t *ret_size)
 {
@@ -45,8 +43,6 @@ struct grpc_message *message_empty(void)
 	return grpc_message_new(0);
 }
 
-/* ---- lists of devices ---- */
-
 /* A card's NUMA node, for the kubelet's topology manager. */
 struct seat {
 	V1beta1__NUMANode node;
@@ -54,7 +50,6 @@ struct seat {
 	V1beta1__TopologyInfo info;
 };
 
-/* Makes the message in *seat. Returns NULL if the NUMA node is unknown. */
 static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 {
 	if (numa < 0)
@@ -121,7 +116,7 @@ static size_t set_count(const struct slices *slices, const struct slice_set *set
 	return count;
 }
 
-/* Writes the names of the set's slices into `ids`, and appends a pointer to each name to `list`, which has *n entries. */
+/* Writes the names of the set's slices into `ids`, and appends them to `list`, which has *n entries. */
 static void name_set(const struct slices *slices, const struct slice_set *set, char *ids,
 		     char **list, size_t *n)
 {
@@ -162,8 +157,6 @@ struct grpc_message *message_preferred(const struct slices *slices, const struct
 	r.container_responses = list;
 	return pack(&r.base);
 }
-
-/* ---- the container's part of an answer ---- */
 
 /* The answer for one container. Owns its lists. */
 struct allocated {
@@ -251,14 +244,11 @@ struct grpc_message *message_allocated(const struct injection *injections, size_
 	return m;
 }
 
-/* ---- requests ---- */
-
 static void free_unpacked(void *unpacked)
 {
 	protobuf_c_message_free_unpacked(unpacked, NULL);
 }
 
-/* Makes a request with empty lists for `count` containers. */
 static int begin(void *unpacked, size_t count, struct message_request *ret)
 {
 	*ret = (struct message_request){ .unpacked = unpacked, .free = free_unpacked };

@@ -1,6 +1,4 @@
-/*
- * Converts the kubelet's messages to plain data and back. The caller owns the results. Pure, but allocates.
- */
+/* Converts the kubelet's messages to plain data and back. The caller owns the results. Pure, but allocates. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,10 +21,9 @@ uint8_t *message_register(const char *endpoint, const char *resource,
 /* These make answers for the kubelet, and return NULL if out of memory. */
 struct grpc_message *message_options(const struct plugin_options *options);
 struct grpc_message *message_empty(void);
-/* Lists all slices of every card. A slice is as healthy as its card. */
+/* List all slices, or all units of memory, of every card. Each is as healthy as its card. */
 struct grpc_message *message_devices(const struct slices *slices,
 				     const bool is_healthy[SLICES_MAX_CARDS]);
-/* Lists all units of memory of every card. A unit is as healthy as its card. */
 struct grpc_message *message_units(const struct units *units,
 				   const bool is_healthy[SLICES_MAX_CARDS]);
 /* Answers GetPreferredAllocation (a preference call), with a set of slices for each container. */

@@ -1,6 +1,4 @@
-/*
- * Packs protobuf-c messages into gRPC messages.
- */
+/* Packs protobuf-c messages into gRPC messages. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>

@@ -26,7 +26,7 @@ void plugin_socket_close(struct plugin_socket *s)
 	s->server = grpc_server_free(s->server);
 }
 
-/* Returns true if a program serves the socket. Checking for the file is not enough: a killed program leaves it behind. */
+/* A socket's file alone proves nothing: a killed program leaves it behind. */
 static bool is_served(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

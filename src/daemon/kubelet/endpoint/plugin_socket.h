@@ -24,7 +24,7 @@ struct plugin_socket {
  */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);
-/* Returns true if the socket is open and its file in place. */
+/* True if the socket is open and its file in place. */
 bool plugin_socket_exists(const struct plugin_socket *s);
 /* Stops the server, and removes the file if it is ours. Allowed if not open. */
 void plugin_socket_close(struct plugin_socket *s);

@@ -27,7 +27,7 @@ struct registrar {
 	size_t request_size;
 	int stop_fd; /* becomes readable when the thread must stop */
 	/* guarded by the worker's lock: */
-	/* incremented by registrar_register() and registrar_reset(), so that the results of earlier calls are ignored */
+	/* incremented by registrar_register() and registrar_reset(), so that results of earlier calls are ignored */
 	uint64_t wants;
 	bool is_wanted;
 	uint64_t since_ns;
@@ -62,13 +62,13 @@ static int call(struct registrar *r, struct error *err)
 	return 0;
 }
 
-/* Logs the failure unless its text equals that of the last logged failure: retries often fail alike. */
+/* Retries often fail alike, so a text is not logged twice in a row. */
 static void log_failure(struct registrar *r, const struct error *err)
 {
 	if (!strcmp(r->logged_error, err->text))
 		return;
 	memcpy(r->logged_error, err->text, sizeof(r->logged_error));
-	/* These errors are normal: the kubelet begins to listen some microseconds after it has created its socket. */
+	/* Normal, because the kubelet begins to listen some microseconds after it has created its socket. */
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
 	else
@@ -76,7 +76,7 @@ static void log_failure(struct registrar *r, const struct error *err)
 			    err->text);
 }
 
-/* Asks the kubelet once to register us. Call with the lock held; releases it during the call. Returns true if registered. */
+/* Call with the lock held; releases it during the call. Returns true if registered. */
 static bool try_once(struct registrar *r)
 {
 	struct error err = { 0 };

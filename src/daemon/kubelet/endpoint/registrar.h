@@ -19,10 +19,7 @@ struct registrar_figures {
 	uint64_t last_ns;
 };
 
-/*
- * Starts the thread, which sends nothing before registrar_register(). Copies texts. has_preference: the kubelet may call
- * GetPreferredAllocation.
- */
+/* Starts the thread, which sends nothing before registrar_register(). has_preference: offers GetPreferredAllocation. */
 int registrar_start(const char *kubelet_socket, const char *endpoint, const char *resource,
 		    bool has_preference, struct registrar **ret, struct error *err);
 /* Aborts a call in progress, and waits for the thread. NULL is allowed; returns NULL. */

@@ -66,8 +66,6 @@ static void next_step(struct binding *b, enum step step)
 	begin(b);
 }
 
-/* ---- the pod ---- */
-
 static int parse_shares(const json_t *pod, const char *text, struct kube_shares *ret,
 			struct error *err)
 {
@@ -77,10 +75,7 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/*
- * Sets *left to the shares in the pod's annotation to-allocate, without the container's. Returns -ESTALE if the annotation has
- * other shares for the container than those assigned.
- */
+/* *left: the shares in the annotation to-allocate, without the container's. -ESTALE if the container's are not as assigned. */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -101,7 +96,7 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 	return 0;
 }
 
-/* Makes the patch of the pod's annotations. The server applies it only to the version of the pod that was read. */
+/* The server applies the patch only to the version of the pod that was read. */
 static int make_pod_patch(const struct binding *b, char **ret, struct error *err)
 {
 	struct kube_shares left = { 0 };
@@ -127,7 +122,7 @@ static int make_pod_patch(const struct binding *b, char **ret, struct error *err
 
 static void pod_written(struct binding *b);
 
-/* Returns true if an earlier write succeeded without an answer: annotation to-allocate has no shares for the container. */
+/* True if an earlier write succeeded without an answer: the annotation to-allocate has no shares for the container. */
 static bool is_written(const struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -167,8 +162,6 @@ static void pod_written(struct binding *b)
 		finish(b, NULL);
 }
 
-/* ---- the lock ---- */
-
 static void node_received(struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_NODE_LOCK);
@@ -180,12 +173,7 @@ static void node_received(struct binding *b)
 		finish(b, NULL);
 }
 
-/* ---- calls ---- */
-
-/*
- * Returns true if the error may be temporary, so the call is retried. A server that has just started refuses all clients until
- * it has loaded its access rules.
- */
+/* An error that may pass. EACCES: a server that just started refuses all clients until it has loaded its access rules. */
 static bool is_passing(struct binding *b, const struct error *err)
 {
 	if (err->code == EACCES)
@@ -216,7 +204,7 @@ static void answered(void *data, const struct kube_answer *answer)
 {
 	struct binding *b = data;
 	b->call = NULL;
-	/* The pod is gone, and its annotations with it; only the node's lock must still be released. */
+	/* The pod is gone with its annotations; only the node's lock must still be released. */
 	if (answer->status == 404 && b->step <= STEP_WRITE_POD) {
 		next_step(b, STEP_READ_NODE);
 		return;
@@ -271,8 +259,6 @@ static void begin(void *data)
 		finish(b, &err);
 	}
 }
-
-/* ---- start and stop ---- */
 
 static struct binding *new_binding(struct kube_client *client, const char *node,
 				   const struct kube_pod *pod, binding_done done, void *data)

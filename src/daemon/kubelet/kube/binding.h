@@ -19,9 +19,9 @@ struct binding;
 typedef void (*binding_done)(void *data, const struct error *err);
 
 /*
- * Records that the container got the shares in `choice`: removes them from the pod's annotation `to-allocate`. `done` gets
- * -ESTALE if another pod now has the pod's name, or if the annotation does not hold exactly those shares. Returns NULL if out
- * of memory. `node` must stay valid; the rest is copied.
+ * The container got the shares in `choice`: removes them from the pod's annotation `to-allocate`. `done` gets -ESTALE if
+ * another pod now has the pod's name, or if the annotation does not hold exactly those shares. Returns NULL if out of memory.
+ * `node` must stay valid; the rest is copied.
  */
 struct binding *binding_take(struct kube_client *client, const char *node,
 			     const struct choice *choice, binding_done done, void *data);

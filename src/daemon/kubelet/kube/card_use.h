@@ -26,9 +26,9 @@ double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * card_use_must_publish() returns true if the use has changed enough to be published again, which costs the API server a write.
- * One of these changes is enough: the peak (or, while the card has opportunistic tenants, the recent average) by 5 percentage
- * points; the sum of guarantees by any amount; the used memory by more than a twentieth of the card's memory.
+ * card_use_must_publish() returns true if the use has changed enough for another write to the API server. One of these changes
+ * is enough: the peak (or, while the card has opportunistic tenants, the recent average) by 5 percentage points; the sum of
+ * guarantees by any amount; the used memory by more than a twentieth of the card's memory.
  */
 struct card_use_change {
 	const struct kube_use *published, *is; /* last published and current use of one card */

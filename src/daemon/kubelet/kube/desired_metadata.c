@@ -10,9 +10,7 @@
 #define LABEL_PREFIX_MAX 253
 #define ALNUM "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-/* ---- labels ---- */
-
-/* Returns true for a valid part of a label: letters, digits, '-', '_' and '.', with a letter or digit at both ends. */
+/* A valid part of a label: letters, digits, '-', '_' and '.', with a letter or digit at both ends. */
 static bool is_label_part(const char *text, size_t length)
 {
 	return length && length <= LABEL_PART_MAX && strspn(text, ALNUM "-_.") >= length &&
@@ -67,8 +65,6 @@ int desired_metadata_check_labels(const char *labels, struct error *err)
 	return r;
 }
 
-/* ---- making the desired state ---- */
-
 int desired_metadata_make(const struct kube_cards *cards, const struct kube_scores *scores,
 			  const char *labels, struct desired_metadata *ret, struct error *err)
 {
@@ -109,8 +105,6 @@ bool desired_metadata_equal(const struct desired_metadata *a, const struct desir
 			   is_same(a->label[i].value, b->label[i].value);
 	return is_equal;
 }
-
-/* ---- comparing it with the Node object ---- */
 
 static bool has(const json_t *metadata, const char *part, const struct patch_pair *pair)
 {

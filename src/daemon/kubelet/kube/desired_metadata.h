@@ -36,9 +36,9 @@ bool desired_metadata_equal(const struct desired_metadata *a, const struct desir
 /* Checks labels by Kubernetes' rules for names and values. */
 int desired_metadata_check_labels(const char *labels, struct error *err);
 
-/* The annotations and labels that a patch has to set, because the Node object lacks them or has other values. */
+/* The annotations and labels that the Node object lacks, or has with other values. */
 struct metadata_diff {
-	struct patch_pair annotation[3], label[DESIRED_LABELS_MAX]; /* these point into `desired` */
+	struct patch_pair annotation[3], label[DESIRED_LABELS_MAX]; /* point into `desired` */
 	size_t annotations, labels;
 };
 struct metadata_diff desired_metadata_diff(const struct desired_metadata *desired,

@@ -31,7 +31,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Describes the card without the shares of ResourceClaims, because HAMi's scheduler does not know ResourceClaims. */
+/* Without the shares of ResourceClaims, which HAMi's scheduler does not know. */
 static struct kube_card describe(struct node *node, const struct card *card,
 				 const struct place_card *placed)
 {
@@ -64,7 +64,7 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	for (unsigned i = 0; i < node->card_count; i++) {
 		snprintf(scores.id[i], KUBE_ID_MAX, "%s", node->card[i].info.uuid_text);
 		for (unsigned j = 0; j < node->card_count; j++) {
-			/* The score is 0 for a MIG instance, because a container never gets it together with another card. */
+			/* 0 for a MIG instance, because a container never gets it together with another card. */
 			bool is_no_pair = i == j || placed->card[i].is_instance ||
 					  placed->card[j].is_instance;
 			unsigned score = is_no_pair ? 0 : place_link_score(placed->link[i][j]);
@@ -78,10 +78,7 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	return 0;
 }
 
-/*
- * Reads all cards and the links between them; *ret_scores has no cards if no link is known. Returns 0 or -ENOMEM. Free
- * the results by cards_free() and scores_free().
- */
+/* *ret_scores has no cards if no link is known. Free the results by cards_free() and scores_free(). */
 static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 			  struct kube_scores *ret_scores)
 {
@@ -150,7 +147,7 @@ static int check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* Sets the node's name: the setting, else $NODE_NAME, else the kubelet's default: the host name in small letters. */
+/* The setting, else $NODE_NAME, else the kubelet's default: the host name in small letters. */
 static int find_name(struct node_kube *k, struct error *err)
 {
 	const struct config *config = &k->node->config;
@@ -167,12 +164,7 @@ static int find_name(struct node_kube *k, struct error *err)
 	return check_name(k->name, err);
 }
 
-/* ---- events of the watches ---- */
-
-/*
- * Logs when one of the two watches (Node object, pods) begins to fail, and when both work again. If both fail because the
- * server is away, logs that once.
- */
+/* If both watches (Node object, pods) fail because the server is away, logs that once, and once that both work again. */
 static void log_failure_once(struct node_kube *k, bool *fails, const struct error *err)
 {
 	bool was_failing = k->object_fails || k->pods_fail;
@@ -257,8 +249,6 @@ static void health_changed(void *data, struct card *card)
 	node_kube_refresh(data);
 }
 
-/* ---- start and stop ---- */
-
 static int start_client(struct node_kube *k, struct error *err)
 {
 	int r = node_kube_check(&k->node->config, err);
@@ -274,7 +264,7 @@ static int start_client(struct node_kube *k, struct error *err)
 	return k->object ? 0 : error_set_errno(err, ENOMEM, "kube_api");
 }
 
-/* Returns false if only the DRA driver is on: this node then writes nothing to its Node object and does not track pods. */
+/* False if only the DRA driver is on: then nothing is written to the Node object, and pods are not tracked. */
 static bool has_protocol(const struct config *config)
 {
 	return config->is_kube_plugin || !config->is_kube_dra;
@@ -347,8 +337,8 @@ bool node_kube_withdraw(struct node_kube *k)
 }
 
 /*
- * Returns true if a pod is being bound to this node, or the kubelet has not yet called Allocate for a bound pod. The
- * scheduler locks the node before the binding, and the lock is held until the pod has all its shares.
+ * A pod is being bound to this node, or the kubelet has not yet called Allocate for a bound pod. The scheduler locks the node
+ * before the binding; the lock is held until the pod has all its shares.
  */
 static bool is_pod_on_way(const struct node_kube *k)
 {

@@ -46,10 +46,7 @@ struct node_kube *node_kube_stop(struct node_kube *kube);
 /* Call when the cards or shares of ResourceClaims may have changed: updates the Node object now instead of within 30 s. */
 void node_kube_refresh(struct node_kube *kube);
 
-/*
- * Call when claims were made or their containers became known: applies the pods' annotations that change terms
- * (live_terms.h).
- */
+/* Call when claims were made or their containers became known: applies pods' annotations that change terms (live_terms.h). */
 void node_kube_claims_changed(struct node_kube *kube);
 
 const char *node_kube_name(const struct node_kube *kube);

@@ -40,8 +40,6 @@ struct live_terms {
 	TAILQ_HEAD(, seen) seen;
 };
 
-/* ---- from annotations to an override ---- */
-
 static int check_count(const char *what, size_t count, unsigned device_count, struct error *err)
 {
 	if (count <= 1 || count == device_count)
@@ -79,8 +77,6 @@ int live_terms_to_override(const struct kube_live *terms, unsigned device_count,
 	*ret = override;
 	return 0;
 }
-
-/* ---- reporting the result ---- */
 
 static void send_event(struct live_terms *live, const struct kube_pod *pod, bool is_warning,
 		       const char *reason, const char *message)
@@ -124,11 +120,9 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 	send_event(live, pod, true, "GPUTermsRefused", text);
 }
 
-/* ---- one claim ---- */
-
 /*
- * Returns the priority in the container's limits; NULL if the limits have none. Returns NULL also for a claim that was not made
- * from slices, because it got its priority when it was made. When a claim is made from slices, the container is unknown.
+ * Returns the priority in the container's limits, or NULL. Only for a claim made from slices, because its container was unknown
+ * when it was made. Any other claim got its priority when it was made.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)
@@ -183,7 +177,7 @@ static void forget(struct live_terms *live, struct seen *s)
 	free(s);
 }
 
-/* Collects all inputs of change() as one text. Returns NULL if out of memory. */
+/* All inputs of change() as one text; NULL if out of memory. */
 static char *text_of(const struct live_terms *live, const struct claim *claim,
 		     const struct kube_pod *pod, const char *container)
 {
@@ -225,10 +219,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod = pod->name,
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
-	/*
-	 * The change is lost if the plugin reused the claim for another container: find_same() in allocate.c then restored the
-	 * original terms.
-	 */
+	/* If the plugin reused the claim for another container, find_same() in allocate.c restored the original terms. */
 	bool is_lost = *text && !claim->original && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
@@ -239,7 +230,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
 	audit_set_actor(audit, NULL);
 	json_decref(old);
-	/* A refused change is retried every 30 s. Log only its first refusal: the numbers in the reason differ each time. */
+	/* A refused change is retried every 30 s. Log only the first refusal: the numbers in the reason differ each time. */
 	if (r < 0 && is_new)
 		log_refusal(live, pod, container, err.text);
 	if (has_changed)
@@ -251,10 +242,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	}
 }
 
-/*
- * Returns the pod that the claim's key names; NULL if the pod is not on this node. *ret_container, the container's name, points
- * into *key.
- */
+/* NULL if the pod that the claim's key names is not on this node. *ret_container points into *key. */
 static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
 					 struct pod_key *key, const char **ret_container)
 {
@@ -265,8 +253,8 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 }
 
 /*
- * Returns the pod of a claim made from slices, and its container's name, from the kubelet's list of holders. NULL if the holder
- * is unknown or the pod is ending: a new pod may have its name.
+ * The kubelet's list of holders tells the pod and container of a claim made from slices. NULL if the holder is unknown, or its
+ * pod is ending: a new pod may have its name.
  */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)
@@ -308,8 +296,6 @@ void live_terms_apply(struct live_terms *live, bool again)
 			forget(live, s);
 	}
 }
-
-/* ---- start and stop ---- */
 
 struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
 				    const struct node_pods *pods)

@@ -26,9 +26,6 @@ struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is allowed;
 /* Call when pods have changed. `again` also retries refused changes. NULL is allowed. */
 void live_terms_apply(struct live_terms *live, bool again);
 
-/*
- * Converts annotations to an override for a claim with `device_count` devices. Returns -EINVAL if an annotation has neither one
- * value nor one per device. Pure.
- */
+/* -EINVAL if an annotation has neither one value nor one for each of the claim's `device_count` devices. Pure. */
 int live_terms_to_override(const struct kube_live *terms, unsigned device_count,
 			   struct claim_override *ret, struct error *err);

@@ -14,10 +14,7 @@
 #include "kube/hami/handshake.h"
 #include "kube/util/backoff.h"
 
-/*
- * Fields that another writer changes are restored at most once in this time, so that two writers do not overwrite each other
- * at full speed.
- */
+/* Least time between two writes that undo another writer, so that two writers do not overwrite each other at full speed. */
 #define PUT_BACK_NS (2 * NSEC_PER_SEC)
 #define PATH_MAX_BYTES 320
 
@@ -52,9 +49,8 @@ static const char *text_of(const struct node_object *o, const char *part, const 
 }
 
 /*
- * Stores the metadata unless a newer version is known: the watch and the answers to patches use two connections, so an older
- * version may arrive after a newer one. A list (`is_certain`) is always stored, since a restarted API server may have an older
- * state. Returns true if stored.
+ * Ignores an older version, which may arrive late: the watch and the answers to patches use two connections. A list
+ * (`is_certain`) is always stored, since a restarted API server may have an older state. Returns true if stored.
  */
 static bool store_metadata(struct node_object *o, json_t *metadata, bool is_certain)
 {
@@ -67,8 +63,6 @@ static bool store_metadata(struct node_object *o, json_t *metadata, bool is_cert
 	o->metadata = json_incref(metadata);
 	return true;
 }
-
-/* ---- writing ---- */
 
 static void wait_before_retry(struct node_object *o, uint64_t in_ns)
 {
@@ -141,7 +135,7 @@ static void send(struct node_object *o, const struct metadata_diff *w, const cha
 		wait_before_retry(o, NSEC_PER_SEC);
 }
 
-/* Returns true if another writer has undone what we wrote less than PUT_BACK_NS ago. Logs that, and arms `again`. */
+/* True if another writer has undone what we wrote less than PUT_BACK_NS ago. Logs that, and arms `again`. */
 static bool is_too_soon(struct node_object *o, const struct metadata_diff *w)
 {
 	uint64_t since_ns = clock_now_ns() - o->patched_ns;
@@ -172,8 +166,6 @@ static void update(struct node_object *o)
 	if (must_patch || is_asked)
 		send(o, &w, is_asked ? answer : NULL);
 }
-
-/* ---- events of the watch ---- */
 
 static void list_begins(void *data)
 {
@@ -224,8 +216,6 @@ static void watch_failed(void *data, const struct error *err)
 	o->trouble(o->data, err);
 }
 
-/* ---- start and stop ---- */
-
 struct node_object *node_object_start(struct kube_client *client, const char *name,
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data)
@@ -248,10 +238,7 @@ bool node_object_withdraw(struct node_object *o)
 	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
-	/*
-	 * Withdraw even if the Node object was not seen yet, since an earlier daemon may have written our annotations; but not
-	 * if the Node object does not exist.
-	 */
+	/* A Node object that was not seen yet may have annotations of an earlier daemon, so remove them too. */
 	if (o->is_missed || o->is_withdrawn)
 		return false;
 	kube_call_drop(o->patch);
@@ -289,7 +276,7 @@ void node_object_set_desired(struct node_object *o, struct desired_metadata *des
 	desired_metadata_free(&o->desired);
 	o->desired = *desired;
 	*desired = (struct desired_metadata){ 0 };
-	/* The object differs because our desired state changed, not because of another writer, so write at once. */
+	/* Our desired state changed, and no other writer is at work, so write at once. */
 	o->patched_ns = 0;
 	update(o);
 }

@@ -22,9 +22,8 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);
 /*
- * Starts to remove our annotations, so that no pod is placed here without a daemon. Returns false if there is nothing to
- * remove or no call can be made. After true, node_object_has_withdrawn() tells when the API server has answered or could
- * not be reached.
+ * Starts to remove our annotations, so that no pod is placed here without a daemon. False if there is nothing to remove or no
+ * call can be made. After true, node_object_has_withdrawn() tells when the API server has answered or could not be reached.
  */
 bool node_object_withdraw(struct node_object *object);
 bool node_object_has_withdrawn(const struct node_object *object);

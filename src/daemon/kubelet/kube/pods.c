@@ -76,8 +76,6 @@ static void drop(struct node_pods *p, size_t i)
 	p->is_listed[i] = p->is_listed[p->count];
 }
 
-/* ---- events of the watch ---- */
-
 static void list_begins(void *data)
 {
 	struct node_pods *p = data;
@@ -130,8 +128,6 @@ static void watch_failed(void *data, const struct error *err)
 	const struct node_pods *p = data;
 	p->trouble(p->data, err);
 }
-
-/* ---- start and stop ---- */
 
 struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),

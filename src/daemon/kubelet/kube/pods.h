@@ -21,10 +21,9 @@ struct node_pods *pods_stop(struct node_pods *pods); /* NULL is allowed; returns
 
 /* Returns all pods in no particular order; valid until the event loop's next iteration. */
 const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count);
-/* Finds a pod by its uid. Returns NULL if there is none. */
+/* Find a pod by its uid, or by name for callers that do not know the uid. NULL if there is none. */
 const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);
-/* Finds a pod by name, for callers that do not know its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find_named(const struct node_pods *pods, const char *pod_namespace,
 				       const char *name);
-/* Returns true once a complete list was received. Before that, pods may be missing. */
+/* True once a complete list was received. Before that, pods may be missing. */
 bool pods_are_known(const struct node_pods *pods);

@@ -12,15 +12,15 @@
 #include "kube/hami/find_allocating.h"
 
 /*
- * Only a node's lock that is older than this is released. For a younger lock, the last write may still be in progress, or the
- * watch may show an earlier pod of the same name.
+ * Only a node's lock older than this is released. For a younger one, the last write may still be in progress, or the watch may
+ * show an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
 /* A failed write is tried again after this many runs of check_due(), which together take BINDING_TIMEOUT_S. */
 #define RETRY_CHECKS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
- * A pod whose binding (assignment of GPU shares) was declared failed. Stays in `cases` while the watch shows the binding as
+ * A pod whose binding (assignment of GPU shares) was declared failed. It stays in `cases` while the watch shows the binding as
  * overdue (is_over()), so that the binding is declared failed only once.
  */
 struct stale_binding {
@@ -35,7 +35,7 @@ struct stale_bindings {
 	const char *node;
 	const struct node_object *object;
 	const struct node_pods *pods;
-	struct binding *unlocking; /* the write that releases the lock; NULL if none is under way */
+	struct binding *unlocking; /* the write that releases the lock; NULL if there is none */
 	struct alarm again;        /* the next check of the lock and of failed writes */
 	LIST_HEAD(, stale_binding) cases;
 };
@@ -116,8 +116,6 @@ static void write_again(struct stale_bindings *g)
 	}
 }
 
-/* ---- a lock that was left behind ---- */
-
 static bool has_ended(const struct kube_pod *pod)
 {
 	return pod->phase == POD_ENDED || pod->bind_phase == BIND_SUCCESS ||
@@ -161,8 +159,6 @@ static void check_due(void *data)
 	check_lock(g);
 	alarm_set(kube_client_reactor(g->client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
 }
-
-/* ---- start and stop ---- */
 
 struct stale_bindings *stale_bindings_start(struct kube_client *client, const char *node,
 					    const struct node_object *object,

@@ -38,9 +38,7 @@ struct use_publisher {
 	struct kube_use published[NODE_MAX_CARDS];
 };
 
-/* ---- measuring ---- */
-
-/* Returns true for a tenant without a guarantee and of the lowest priority, which schedulers place by measured use. */
+/* A tenant without a guarantee and of the lowest priority, which schedulers place by measured use. */
 static bool is_opportunistic(const struct tenant *t, unsigned device)
 {
 	return t->terms.priority <= KUBE_PRIORITY_OPPORTUNISTIC &&
@@ -59,10 +57,7 @@ static void count_device(struct use_publisher *p, struct tenant *t, unsigned dev
 	if (!is_opportunistic(t, device)) {
 		if (charged_ns > d->published_ns)
 			card->charged_ns += charged_ns - d->published_ns;
-		/*
-		 * Schedulers count a guarantee outside held_pct as used in full. So add a tenant's guarantee only after its use
-		 * was measured for a whole window.
-		 */
+		/* Schedulers count guarantees outside held_pct as used in full. So add one only after a full window. */
 		if (now_ns - d->published_since_ns >= p->window_ns)
 			card->held_pct += t->terms.device[device].promise.cores_pct;
 	}
@@ -86,8 +81,6 @@ static void sample(struct use_publisher *p, uint64_t now_ns)
 	}
 	p->sampled_ns = now_ns;
 }
-
-/* ---- publishing ---- */
 
 static struct kube_use use_of(const struct use_publisher *p, unsigned i)
 {
@@ -149,8 +142,6 @@ char *use_publisher_text(const struct use_publisher *p)
 {
 	return p && p->text ? strdup(p->text) : NULL;
 }
-
-/* ---- start and stop ---- */
 
 int use_publisher_start(struct node *node, void (*publish)(void *data), void *data,
 			struct use_publisher **ret, struct error *err)

@@ -16,8 +16,5 @@ int use_publisher_start(struct node *node, void (*publish)(void *data), void *da
 /* NULL is allowed; returns NULL */
 struct use_publisher *use_publisher_stop(struct use_publisher *p);
 
-/*
- * Returns the text of the annotation allot.dev/node-use, for the caller to free. NULL if there is none yet, if `p` is NULL, or
- * if out of memory.
- */
+/* Text of the annotation allot.dev/node-use; the caller frees it. NULL if there is none yet, `p` is NULL, or out of memory. */
 char *use_publisher_text(const struct use_publisher *p);

@@ -83,17 +83,12 @@ static void refuse(struct annotated_call *c, int r, const struct error *err)
 	c->call = NULL;
 }
 
-/* ---- claims of pods that have ended ---- */
-
 bool annotated_is_own_claim(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, POD_KEY, strlen(POD_KEY));
 }
 
-/*
- * Returns CLAIM_WANTED if any container holds the device according to the kubelet's list, even if the claim's key names
- * another container.
- */
+/* CLAIM_WANTED if any container on the kubelet's list holds the device, even if the claim's key names another container. */
 static enum claim_need need_by_books(struct plugin *plugin, const char *device)
 {
 	struct slice_set held;
@@ -168,8 +163,6 @@ bool annotated_may_change(int r, uint64_t begun_ns)
 	}
 }
 
-/* ---- shares that a container has been given already ---- */
-
 static bool is_open(const struct kube_pod *pod, size_t container)
 {
 	struct kube_shares shares;
@@ -182,7 +175,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 	return count > 0;
 }
 
-/* A callback of choice_make(): returns true if the container has got the shares that annotation to-allocate may still show. */
+/* A callback of choice_make(): true if the container has got the shares that annotation to-allocate may still show. */
 static bool has_shares(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;
@@ -216,8 +209,6 @@ static struct assignment *new_assignment(const struct choice *choice)
 	return g;
 }
 
-/* ---- the claim ---- */
-
 static int make_claim(struct annotated_call *c, const struct choice *choice, struct injection *ret,
 		      struct error *err)
 {
@@ -238,8 +229,6 @@ static void undo_allocation(struct annotated_call *c, const char *why)
 		claims_undo(c->annotated->plugin->node->claims, c->key, why);
 	c->is_new = false;
 }
-
-/* ---- the binding ---- */
 
 static void written(void *data, const struct error *err)
 {
@@ -306,8 +295,6 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 	return true;
 }
 
-/* ---- finding the pod of a call ---- */
-
 static int choose(struct annotated_call *c, struct choice *ret, struct error *err)
 {
 	struct node_kube *kube = kube_of(c->annotated);
@@ -332,7 +319,7 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 	return choice_make(&q, ret, err);
 }
 
-/* Finds the call's pod and answers. Returns false if the call must wait. */
+/* Returns false if the call must wait. */
 static bool try_call(struct annotated_call *c)
 {
 	struct choice choice;
@@ -367,8 +354,6 @@ static void retry_calls(void *data, uint32_t events)
 	if (waits)
 		loop_arm(b->timer, LOOK_NS, 0);
 }
-
-/* ---- calls ---- */
 
 /* The kubelet has cancelled its call, so the pod fails to start. A write to the pod goes on; the claim ends with the pod. */
 static void call_cancelled(void *data, struct grpc_call *call)

@@ -24,15 +24,15 @@ int annotated_start(struct plugin *plugin, struct annotated **ret, struct error 
 struct annotated *annotated_stop(struct annotated *annotated);
 
 /*
- * Takes over the call, and answers when the container has its claim or cannot get one. Returns -EINVAL for several
- * containers, which no kubelet sends, or -ENOMEM; the caller then still owns the call.
+ * Takes over the call, and answers when the container has its claim or cannot get one. After an error the caller still owns the
+ * call: -ENOMEM, or -EINVAL for several containers, which no kubelet sends.
  */
 int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 		       const struct message_request *request, struct error *err);
 
 /*
- * annotated_is_own_claim() returns whether the claim's key names a pod's container (pod_key.h). annotated_need() returns
- * whether the claim is still needed by that pod, or by another pod that holds the claim's device.
+ * annotated_is_own_claim(): whether the claim's key names a pod's container (pod_key.h). annotated_need(): whether that pod, or
+ * another pod that holds the claim's device, still needs the claim.
  */
 bool annotated_is_own_claim(const struct claim *claim);
 enum claim_need annotated_need(const struct annotated *annotated, const struct claim *claim);

@@ -21,8 +21,8 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 /*
- * How long a call for memory waits if its amount is not what the pod of the last call for cores (awaited_pod()) requests. By
- * then the watch shows whether that pod has ended without a call for memory.
+ * How long a call for memory waits if its amount is not that of the pod of the last call for cores (awaited_pod()). By then the
+ * watch shows whether that pod has ended without a call for memory.
  */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 
@@ -55,8 +55,6 @@ static struct vcuda_query question_of(struct vcuda *v, const struct vcuda_names 
 	return q;
 }
 
-/* ---- the end of a call ---- */
-
 static void vcuda_forget(struct vcuda_call *c)
 {
 	TAILQ_REMOVE(&c->v->calls, c, link);
@@ -88,11 +86,9 @@ void vcuda_answer(struct vcuda_call *c)
 	plugin->allocate_ns += clock_now_ns() - c->begun_ns;
 }
 
-/* ---- cores ---- */
-
 /*
- * While has_open is set, a call for memory was answered and the same container's call for cores is still expected. Clears
- * has_open once every container that requests open_units of memory has a claim.
+ * has_open: a call for memory was answered, and the same container's call for cores is still expected. This clears has_open
+ * once every container that requests open_units of memory has a claim.
  */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {
@@ -104,7 +100,7 @@ static void close_open(struct vcuda *v, const struct vcuda_names *names)
 		v->has_open = false;
 }
 
-/* Finds the call's pod and answers the call. Returns false if the call must wait. */
+/* Returns false if the call must wait. */
 static bool try_cores(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -149,9 +145,7 @@ uint64_t vcuda_cards(struct vcuda *v, unsigned cores)
 	return cards;
 }
 
-/* ---- memory ---- */
-
-/* Returns the pod whose call for cores was answered last, if its call for memory may still come; else NULL. */
+/* The pod whose call for cores was answered last, if its call for memory may still come; else NULL. */
 static const struct kube_pod *awaited_pod(const struct vcuda *v, struct pod_key *ret_key)
 {
 	const struct kube_pod *pod = pod_key_parse(v->awaited.key, ret_key)
@@ -224,9 +218,7 @@ static bool try_memory(struct vcuda_call *c)
 	return true;
 }
 
-/* ---- calls ---- */
-
-/* Handles the call by its resource. Returns false if it must wait. */
+/* Returns false if the call must wait. */
 static bool try_call(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -243,7 +235,7 @@ static bool try_call(struct vcuda_call *c)
 	return true;
 }
 
-/* Handles the queued calls one after the other, because a call's meaning depends on the calls before it. */
+/* One call after the other, because a call's meaning depends on the calls before it. */
 static void retry_calls(void *data, uint32_t events)
 {
 	struct vcuda *v = data;
@@ -311,8 +303,6 @@ void vcuda_kubelet_started(struct vcuda *v)
 	v->has_open = v->awaited.is_due = false;
 }
 
-/* ---- moving a claim to its holder ---- */
-
 int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod *pod,
 		    size_t container, struct error *err)
 {
@@ -336,8 +326,6 @@ int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod 
 	vcuda_patch_pod(v, pod);
 	return 1;
 }
-
-/* ---- start and stop ---- */
 
 int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err)
 {

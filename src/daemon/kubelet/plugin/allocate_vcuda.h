@@ -24,8 +24,8 @@ int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err);
 struct vcuda *vcuda_stop(struct vcuda *v);
 
 /*
- * Takes over the call, and answers when the container has its claim or cannot get one. Returns -EINVAL if devices are not
- * ours or there are several containers, or -ENOMEM; the caller then still owns the call.
+ * Takes over the call, and answers when the container has its claim or cannot get one. After an error the caller still owns the
+ * call: -ENOMEM, or -EINVAL if devices are not ours or there are several containers.
  */
 int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role role,
 		   const struct message_request *request, struct error *err);
@@ -36,16 +36,10 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
  */
 uint64_t vcuda_cards(struct vcuda *v, unsigned cores);
 
-/*
- * Call when a kubelet has started. If the previous kubelet made only the first of a container's two calls, the second is then
- * no longer expected.
- */
+/* Call when a kubelet has started. A container's second call that its predecessor did not make will not come. */
 void vcuda_kubelet_started(struct vcuda *v);
 
 struct vcuda_names vcuda_names(const struct vcuda *v);
-/*
- * Moves the claim to the container that holds its device according to the kubelet's list. Returns 1 if moved, 0 if the claim
- * was that container's already, or -errno.
- */
+/* Moves the claim to the container that holds its device by the kubelet's list. Returns 1 if moved, 0 if already there. */
 int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod *pod,
 		    size_t container, struct error *err);

@@ -39,8 +39,8 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 }
 
 /*
- * Sets the limits. A container without cores and limit gets a fair part of the time that is guaranteed to no tenant. A
- * container with only a limit is opportunistic: it gets the time that all other tenants leave unused.
+ * A container without cores and limit gets a fair part of the time that is guaranteed to no tenant. A container with only a
+ * limit is opportunistic: it gets the time that all other tenants leave unused.
  */
 static void set_limits(const struct node *node, struct claim_request *request)
 {

@@ -1,6 +1,4 @@
-/*
- * Converts a scheduler's choice (a container, and its shares of cards) to a claim request.
- */
+/* Converts a scheduler's choice (a container, and its shares of cards) to a claim request. */
 #pragma once
 
 #include "daemon/containers/claims/claims.h"

@@ -1,6 +1,3 @@
-/*
- * The kubelet's five calls to a device plugin.
- */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,16 +13,13 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/allocate_vcuda.h"
 
-/* Returns how many names a request may have. GetPreferredAllocation may name a slice twice: as available and as required. */
+/* GetPreferredAllocation may name a slice twice: as available and as required. */
 static size_t most_ids(const struct slices *slices)
 {
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/*
- * Returns how many names a request to this endpoint may have. A request names each memory unit only once, because the kubelet
- * asks for no preference among memory units.
- */
+/* A request names a memory unit only once, because the kubelet asks for no preference among them. */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)
@@ -52,7 +46,7 @@ static enum grpc_status status_of(int error)
 	}
 }
 
-/* Answers with the message, and drops the reference. NULL: out of memory. */
+/* Drops the reference to the message. NULL: out of memory. */
 static void reply_and_end(struct grpc_call *call, struct grpc_message *message)
 {
 	if (message)
@@ -68,7 +62,7 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 	grpc_call_end(call, status_of(error), err->text);
 }
 
-/* `r` is the result of reading a request. If it is an error, writes the reason to *err. Returns `r`. */
+/* If `r`, the result of reading a request, is an error, writes the reason to *err. Returns `r`. */
 static int check_read(int r, struct error *err)
 {
 	switch (r) {
@@ -84,16 +78,12 @@ static int check_read(int r, struct error *err)
 	}
 }
 
-/* ---- GetDevicePluginOptions ---- */
-
 static void get_options(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	const struct endpoint *e = data;
 	const struct plugin_options options = { .has_preference = e->role == ENDPOINT_SHARES };
 	reply_and_end(call, message_options(&options));
 }
-
-/* ---- ListAndWatch ---- */
 
 struct plugin_watcher {
 	TAILQ_ENTRY(plugin_watcher) link;
@@ -153,8 +143,6 @@ int plugin_publish(struct plugin *plugin)
 	return r;
 }
 
-/* ---- GetPreferredAllocation ---- */
-
 static int prefer(const struct plugin *plugin, const struct message_container *c,
 		  struct slice_set *ret, struct error *err)
 {
@@ -190,8 +178,6 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 	else
 		reply_and_end(call, message_preferred(slices, sets, request.count));
 }
-
-/* ---- Allocate ---- */
 
 struct allocation {
 	size_t count;
@@ -287,9 +273,7 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 	plugin->allocate_ns += clock_now_ns() - begun_ns;
 }
 
-/* ---- PreStartContainer ---- */
-
-/* Answers without doing anything: we do not request this call. Fails if the devices are not ours. */
+/* Does nothing, since we do not request this call; but fails if the devices are not ours. */
 static void pre_start(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	const struct endpoint *e = data;

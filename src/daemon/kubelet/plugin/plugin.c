@@ -1,4 +1,3 @@
-/* The plugin's settings, start and stop. */
 #include "daemon/kubelet/plugin/reconcile.h"
 #include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin.h"
@@ -13,9 +12,7 @@
 #include "daemon/kubelet/plugin/allocate_vcuda.h"
 #include "kube/util/resource_name.h"
 
-/* ---- settings ---- */
-
-/* Returns how many slices a card has. In gpu-manager's vocabulary a slice is a hundredth of a card's time. */
+/* In gpu-manager's vocabulary, a slice is a hundredth of a card's time. */
 static unsigned slices_per_card(const struct config *config)
 {
 	switch (config->kube_vocabulary) {
@@ -25,7 +22,6 @@ static unsigned slices_per_card(const struct config *config)
 	}
 }
 
-/* A resource to register; `setting` is the setting that gives its name. */
 struct resource {
 	enum endpoint_role role;
 	const char *setting, *name;
@@ -68,8 +64,8 @@ static int check_resources(const struct config *config, struct error *err)
 }
 
 /*
- * Checks the settings of a kube_vocabulary other than slices: the Kubernetes API must be on, because only the pods there say
- * what their containers get (hami: in annotations; gpu-manager: in the containers' limits).
+ * A kube_vocabulary other than slices needs the Kubernetes API, because only the pods there say what their containers get: in
+ * annotations (hami), or in the containers' limits (gpu-manager).
  */
 static int check_pods_words(const struct config *config, struct error *err)
 {
@@ -105,8 +101,6 @@ int plugin_check(const struct config *config, struct error *err)
 	r = check_pods_words(config, err);
 	return r < 0 ? r : check_resources(config, err);
 }
-
-/* ---- start and stop ---- */
 
 static int prepare_slices(struct plugin *p, struct error *err)
 {

@@ -1,7 +1,4 @@
-/*
- * Shared by the parts of the device plugin (plugin.h): plugin.c (start and stop), sync_loop.c (cards and pods), calls.c (the
- * kubelet's calls), reconcile.c (checks), and the files that answer Allocate by a pod's annotations or requests.
- */
+/* Internal to the device plugin (plugin.h). */
 #pragma once
 
 #include "daemon/kubelet/devices/pod_resources.h"

@@ -33,9 +33,7 @@ struct reconciler {
 	struct reconcile_figures figures;
 };
 
-/* ---- checks of one container, which change nothing ---- */
-
-/* Adds the holder and its number of devices in front of the error's text. Returns -EEXIST. */
+/* Puts the holder and its number of devices in front of the error's text. Returns -EEXIST. */
 static int differs(struct error *err, const struct pod_holder *holder)
 {
 	return error_add(err, -EEXIST,
@@ -147,8 +145,6 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 	return r < 0 ? differs(err, holder) : 0;
 }
 
-/* ---- gpu-manager's vocabulary ---- */
-
 /* Finds a claim with a device of the holder, preferably a claim of the holder's pod. Returns NULL if there is none. */
 static struct claim *find_by_device(struct claims *claims, const char *uid,
 				    const struct pod_holder *holder)
@@ -165,10 +161,7 @@ static struct claim *find_by_device(struct claims *claims, const char *uid,
 			continue;
 		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
 			return c;
-		/*
-		 * The kubelet gives an init container's devices to the pod's other containers, so `c` may be an init
-		 * container's.
-		 */
+		/* `c` may be an init container's, whose devices the kubelet gives to the pod's other containers. */
 		if (!found || !strcmp(key.uid, uid))
 			found = c;
 	}
@@ -210,8 +203,6 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 	}
 	return 0;
 }
-
-/* ---- all containers ---- */
 
 struct pass {
 	struct reconciler *reconciler;
@@ -262,10 +253,7 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 	return plugin->annotated ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
-/*
- * Returns true if the claim belongs to an init container of this pod. Such a claim stays with the init container even while
- * another container uses it.
- */
+/* An init container's claim stays with it, even while another container of the pod uses the claim. */
 static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 {
 	for (size_t i = 0; i < pod->init_containers; i++)
@@ -288,7 +276,7 @@ static int check_cores(struct pass *pass, const struct kube_pod *pod,
 	return r;
 }
 
-/* Moves claims to their holders. Must not be called inside pod_resources_each(): both take the same lock. */
+/* Must not be called inside pod_resources_each(): both take the same lock. */
 static void attribute(struct pass *pass)
 {
 	struct plugin *plugin = pass->plugin;
@@ -296,7 +284,7 @@ static void attribute(struct pass *pass)
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
-		/* Skip a claim that is newer than the kubelet's answer: the answer may show the devices' previous holders. */
+		/* The claim is newer than the kubelet's answer, which may show the devices' previous holders. */
 		if (read_ns < o->claim->known_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
@@ -337,8 +325,8 @@ static void check_holder(void *data, const struct pod_holder *holder)
 }
 
 /*
- * Returns true if the kubelet must list a holder: the claim's pod runs or, for a claim made from slices, a process lives in the
- * claim. False for an init container's claim, because the kubelet does not list init containers that have ended.
+ * The kubelet must list a holder if the claim's pod runs or, for a claim made from slices, if a process lives in the claim. But
+ * it does not list init containers that have ended.
  */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {
@@ -413,8 +401,6 @@ void reconcile_run(struct reconciler *a, struct plugin *plugin)
 	if (plugin->node->kube)
 		node_kube_claims_changed(plugin->node->kube);
 }
-
-/* ---- start and stop ---- */
 
 struct reconciler *reconcile_new(void)
 {

@@ -33,8 +33,8 @@ void reconcile_run(struct reconciler *r, struct plugin *plugin);
 struct reconcile_figures reconcile_figures(const struct reconciler *r);
 
 /*
- * Checks a container whose device ids are slices. Returns 0 and the claim that has exactly these slices. Returns -EEXIST if
- * there is no such claim; err then names what the kubelet's list says and what allotd's claims say.
+ * Checks a container whose device ids are slices. Returns 0 and the claim that has exactly these slices. If there is none,
+ * returns -EEXIST; err then says what the kubelet's list and allotd's claims have.
  */
 int reconcile_slices(const struct slices *slices, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);

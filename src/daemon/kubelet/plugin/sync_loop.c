@@ -21,12 +21,7 @@
 /* Interval of asking the kubelet while there is no claim: a pod may still hold slices that an earlier daemon gave. */
 #define NO_CLAIMS_NS (30 * NSEC_PER_SEC)
 
-/* ---- which claims are needed ---- */
-
-/*
- * A callback for claims_add_need_check(): returns whether the kubelet needs the claim. Returns CLAIM_UNWANTED for a claim that
- * was not made for the kubelet.
- */
+/* A callback for claims_add_need_check(). CLAIM_UNWANTED also for a claim that was not made for the kubelet. */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
@@ -65,8 +60,6 @@ void plugin_request_pods(struct plugin *p)
 	pod_resources_request(p->pods);
 }
 
-/* ---- health ---- */
-
 static void health_changed(void *data, struct card *card)
 {
 	struct plugin *p = data;
@@ -83,8 +76,6 @@ static void sync_all(void *data, uint32_t events)
 	if (p->annotated)
 		annotated_sweep(p->annotated);
 }
-
-/* ---- begin and end ---- */
 
 int plugin_begin_sync(struct plugin *p, struct error *err)
 {

@@ -1,6 +1,3 @@
-/*
- * Gives a container its devices, for gpu-manager's resources.
- */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +33,7 @@ struct vcuda_telling {
 #define CARDS_MAX 96 /* size of a text with REGION_MAX_DEVICES numbers */
 #define PATH_MAX_BYTES 640
 
-/* Writes the cards' numbers, like "0,1". Returns false if there are none, one is missing, or they do not fit. Pure. */
+/* Writes the cards' numbers, like "0,1". False if there are none, one is missing, or they do not fit. */
 static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
@@ -61,8 +58,8 @@ static void patched(void *data, const struct kube_answer *answer)
 
 /*
  * Writes the annotations from which gpu-manager's scheduler computes a node's use: each container's cards
- * (tencent.com/predicate-gpu-idx-N), and whether all containers have theirs (gpu-assigned). Does so in the background and
- * without retries, because the daemon does not need these annotations.
+ * (tencent.com/predicate-gpu-idx-N), and whether all containers have theirs (gpu-assigned). Without retries, because the daemon
+ * does not need these annotations.
  */
 static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t)
 {
@@ -87,8 +84,6 @@ static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t
 		log_warning("device plugin: a pod can't be annotated with the GPUs that it got: "
 			    "out of memory");
 }
-
-/* ---- the claim ---- */
 
 static bool first_device(const struct slices *slices, const struct slice_set *set,
 			 char ret_id[SLICE_ID_MAX])
@@ -133,7 +128,7 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	return r;
 }
 
-/* Makes c->reply from a new claim, or from the claim of an init container whose devices the kubelet gave to this container. */
+/* c->reply is from a new claim, or from that of an init container whose devices the kubelet gave to this container. */
 static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct vcuda *v = c->v;
@@ -163,8 +158,6 @@ static void undo_allocation(struct vcuda_call *c, const char *why)
 	c->reply = grpc_message_unref(c->reply);
 }
 
-/* ---- the pod's annotations ---- */
-
 void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod)
 {
 	struct vcuda_names names = vcuda_names(v);
@@ -184,7 +177,7 @@ void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod)
 	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
 }
 
-/* Answers the call for cores; the call for memory is expected next, unless it came before. */
+/* The call for memory is expected next, unless it came before. */
 static void end_well(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;

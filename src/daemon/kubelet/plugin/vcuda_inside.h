@@ -1,7 +1,4 @@
-/*
- * Shared by the files for gpu-manager's resources: allocate_vcuda.c finds a call's container, vcuda_assign.c gives the
- * devices.
- */
+/* Shared by allocate_vcuda.c, which finds a call's container, and vcuda_assign.c, which gives the container its devices. */
 #pragma once
 
 #include <sys/queue.h>

@@ -43,8 +43,8 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
 }
 
 /*
- * Returns true if the kubelet was restarted before it recorded our answer: the kubelet's list lacks the claim's device, and the
- * kubelet will call again. Do not call for an init container's claim: the list omits init containers that ended.
+ * True if the kubelet was restarted before it recorded our answer: its list lacks the claim's device, and it will call again.
+ * Not for an init container's claim, because the list omits init containers that ended.
  */
 static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 {

@@ -22,24 +22,21 @@ struct vcuda_owners {
 void owners_begin(struct vcuda_owners *o, struct plugin *plugin);
 struct vcuda_names owners_names(const struct vcuda_owners *o);
 
-/* Finds the container's own claim. Returns NULL if it has none. */
+/* Finds the container's own claim; NULL if it has none. */
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
 /*
- * Returns true if the container has what it requests. Returns false also if the kubelet's list is newer than our answer but
- * lacks the device: the answer was lost, and the kubelet will call again.
+ * True if the container has what it requests. False also if the kubelet's list is newer than our answer but lacks the device:
+ * the answer was lost, and the kubelet will call again.
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
 /* Finds, in the pod of `choice`, an init container's claim with the same amounts and with a device in `set`; else NULL. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/*
- * Makes the record that the container uses the claim that owners_init() found. Pass the record to owners_record() or free().
- * Returns NULL if out of memory.
- */
+/* Notes that the container uses the claim that owners_init() found. For owners_record() or free(). NULL if out of memory. */
 struct owners_share *owners_share_new(const struct vcuda_choice *choice);
 /* Keeps the record, until the pod has started and no more calls come. */
 void owners_record(struct vcuda_owners *o, struct owners_share *share);
-/* Forgets what owners_record() recorded for pods that have started or are gone. If `pods` is NULL, forgets all. */
+/* Forgets the records of pods that have started or are gone; if `pods` is NULL, all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);

@@ -39,12 +39,7 @@ static int add_card(struct card *card, const struct vcuda_request *ask, uint64_t
 	return 0;
 }
 
-/* ---- a scheduler's choice ---- */
-
-/*
- * Finds the card that a scheduler chose, by its UUID or by the number of its device file. A card whose number is unknown is
- * found by its index. Returns the card's index; negative if there is none.
- */
+/* By UUID, or by the device file's number; if that is unknown, the card's index counts. Negative if there is none. */
 static int find_chosen(const struct node *node, const struct vcuda_request *ask, unsigned which)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
@@ -56,7 +51,6 @@ static int find_chosen(const struct node *node, const struct vcuda_request *ask,
 	return -1;
 }
 
-/* Writes how the scheduler named the card, for errors. */
 static void name_chosen(const struct vcuda_request *ask, unsigned which, char name[CHOSEN_MAX])
 {
 	if (ask->is_by_shares)
@@ -90,8 +84,6 @@ static int take_chosen(struct node *node, const struct place_node *model,
 	return r;
 }
 
-/* ---- our own choice of cards ---- */
-
 static int take_best(struct node *node, const struct place_node *model,
 		     const struct vcuda_request *ask, struct claim_request *request,
 		     struct error *err)
@@ -114,17 +106,14 @@ static int take_best(struct node *node, const struct place_node *model,
 	return r;
 }
 
-/* ---- the request ---- */
-
 static bool is_same_pct(double a, double b)
 {
 	return a - b < SAME_PCT && b - a < SAME_PCT;
 }
 
 /*
- * Returns true if the quota is the memory asked for. A request without an amount asks for the whole card; then a quota about
- * equal to the card's memory is enough, because the driver may have reported a slightly different total when the claim was
- * made. `card` may be NULL for a parked claim.
+ * A request without an amount asks for the whole card. Then a quota about equal to the card's memory is enough, because the
+ * driver may have reported a slightly different total when the claim was made. `card` may be NULL for a parked claim.
  */
 static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const struct card *card)
 {

@@ -1,6 +1,4 @@
-/*
- * Makes a claim request from a pod's request for gpu-manager's resources (cores and units of memory).
- */
+/* Makes a claim request from a pod's request for gpu-manager's resources (cores and units of memory). */
 #pragma once
 
 #include "daemon/containers/claims/claims.h"
@@ -18,7 +16,7 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 		       struct claim_request *ret, struct error *err);
 
-/* Returns true if the claim was made with these amounts. Ignores later changes by annotations (kube/own/live.h). */
+/* True if the claim was made with these amounts. Ignores later changes by annotations (kube/own/live.h). */
 bool vcuda_request_matches(const struct claim *claim, const struct vcuda_request *ask);
 
 /* Makes the tenant's name, which is only displayed: it is cut if too long, and gets an id if not unique. */
