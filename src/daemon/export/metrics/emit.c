@@ -1,6 +1,4 @@
-/*
- * Writes the samples of metrics whose values are fields of the structs in figures.h: one sample per struct, such as per card.
- */
+/* Writes metrics whose values are fields of the structs in figures.h: one sample per struct, such as per card. */
 #include "daemon/export/metrics/metric.h"
 
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x)

@@ -1,13 +1,9 @@
-/*
- * Writes the samples of metrics under other projects' names and labels.
- */
+/* Writes the samples of metrics under other projects' names and labels. */
 #include <stdio.h>
 
 #include "daemon/export/metrics/metric.h"
 
 #define MIB 1048576.0
-
-/* ---- HAMi's names ---- */
 
 static struct exposition_labels text_of_card(const struct metrics_card *c)
 {
@@ -31,8 +27,6 @@ void emit_hami_devices(const struct metric *m, const struct metrics_figures *f, 
 	for (size_t i = 0; i < f->tenant_device_count; i++)
 		emit_value(m, &f->tenant_device[i], f->tenant_device[i].hami_labels, x);
 }
-
-/* ---- gpu-manager's names ---- */
 
 typedef double (*figure)(const struct metrics_tenant_device *d);
 

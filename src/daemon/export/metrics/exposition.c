@@ -22,8 +22,6 @@ const char *exposition_type_name(enum exposition_type type)
 	return type_names[type];
 }
 
-/* ---- growing the text, and help lines ---- */
-
 /* Returns space for `bytes` more bytes; NULL if out of memory, now or in an earlier call. */
 static char *reserve(struct exposition *x, size_t bytes)
 {
@@ -58,7 +56,7 @@ static void add_text(struct exposition *x, const char *text)
 	add(x, text, strlen(text));
 }
 
-/* Appends a help text, in which the format escapes backslashes and newlines, but not quotation marks. */
+/* In a help text, the format escapes backslashes and newlines, but not quotation marks. */
 static void add_help(struct exposition *x, const char *help)
 {
 	for (; *help; help++) {
@@ -117,12 +115,7 @@ static void add_sample(struct exposition *x, const char *name, const char *label
 	x->used += (size_t)(at - begin);
 }
 
-/* ---- writing numbers ---- */
-
-/*
- * Writes digits that end at `end`, and returns their start. printf would take half of the time of a page with thousands of
- * numbers.
- */
+/* Writes digits that end at `end`; returns their start. printf would take half the time of a page with thousands of numbers. */
 static char *write_digits(char *end, uint64_t value)
 {
 	do {
@@ -166,8 +159,6 @@ void exposition_real(struct exposition *x, const char *name, const char *labels,
 		snprintf(number, sizeof(number), "%.9g", value);
 	add_sample(x, name, labels, number);
 }
-
-/* ---- writing labels ---- */
 
 /* Returns the length of the UTF-8 character at `c`, or 0 if malformed, overlong or a surrogate. */
 static size_t character_length(const unsigned char *c)

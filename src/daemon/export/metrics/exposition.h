@@ -33,7 +33,6 @@ struct exposition {
 	bool failed;
 };
 
-/* Returns "gauge", "counter" or "summary". */
 const char *exposition_type_name(enum exposition_type type);
 
 /* Begins a metric: writes # HELP (escapes `help`) and # TYPE, which are removed again if no sample follows. */

@@ -41,8 +41,8 @@ struct metrics_daemon {
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/*
-	 * Percentage of all unpromised memory, and of all unpromised GPU time, that is on devices with tenants. has_free_...
-	 * is false, and the percentage invalid, if all memory or all time is promised.
+	 * percentage of all unpromised memory, and of all unpromised GPU time, that is on devices with tenants; invalid if
+	 * has_free_... is false, because all memory or all time is promised
 	 */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;
@@ -130,7 +130,7 @@ struct metrics_tenant_device {
 	const char *index, *uuid;
 	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
 	bool has_worked;
-	uint64_t rested_ns; /* time since the tenant's last work on the device; valid if has_worked */
+	uint64_t rested_ns; /* time since its last work on the device; valid if has_worked */
 	bool waits;         /* on_full is "wait" */
 	uint64_t granted_bytes, reserve_bytes, wanted_bytes;
 	bool has_swap_figures;

@@ -1,6 +1,4 @@
-/*
- * Gathers the figures of containers that use a GPU, with or without allot's library, and of the freezer, as in `allot tasks`.
- */
+/* Gathers the figures of containers that use a GPU, with or without allot's library, and of the freezer. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +30,7 @@ static void label_container(char *labels, const struct gpu_container *c)
 	exposition_label(labels, METRICS_LABELS_MAX, "engine", c->what.engine);
 }
 
-/* Returns true if the container gets samples of its own: it has GPU work or is frozen. Any other is only counted. */
+/* Only a container that has GPU work or is frozen gets samples of its own. */
 static bool has_samples(const struct gpu_container *c)
 {
 	return c->live || c->is_frozen;

@@ -38,8 +38,6 @@ void metrics_label_card(char *labels, const struct card *card)
 	label(labels, "uuid", card->info.uuid_text);
 }
 
-/* ---- cards ---- */
-
 static void gather_card(struct node *node, struct card *card, struct metrics_card *m)
 {
 	struct promise_card p = node_promised(node, card, NULL);
@@ -75,8 +73,6 @@ static void gather_card(struct node *node, struct card *card, struct metrics_car
 	snprintf(m->index, sizeof(m->index), "%u", card->index);
 	metrics_label_card(m->labels, card);
 }
-
-/* ---- tenants ---- */
 
 static void note_library(struct metrics_tenant *m, uint32_t version)
 {
@@ -283,8 +279,6 @@ static void gather_tenants(struct node *node, uint64_t now_ns, struct metrics_fi
 	}
 }
 
-/* ---- the daemon ---- */
-
 static bool read_resident(uint64_t *ret_bytes)
 {
 	cleanup_file FILE *file = fopen("/proc/self/statm", "re");
@@ -333,7 +327,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->has_dra = dra_figures(node->dra, &m->dra);
 }
 
-/* Computes which part of the unpromised memory and GPU time is on cards with tenants. */
+/* The part of the unpromised memory and GPU time that is on cards with tenants. */
 static void gather_fragments(const struct metrics_figures *f, struct metrics_daemon *m)
 {
 	double memory = 0, cores = 0, begun_memory = 0, begun_cores = 0;

@@ -59,10 +59,7 @@ void emit_tenant_devices(const struct metric *m, const struct metrics_figures *f
 void emit_containers(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x);
-/*
- * `emit` functions for one sample per state, reason or direction, or for a sample of value 1 whose labels carry the
- * information (emit_labels.c).
- */
+/* `emit` functions for one sample per state, reason or direction, or whose labels carry the information (emit_labels.c). */
 void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x);

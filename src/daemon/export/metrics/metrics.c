@@ -57,8 +57,6 @@ int metrics_check(const struct config *config, struct error *err)
 	return 0;
 }
 
-/* ---- answers to requests ---- */
-
 static uint64_t thread_time_ns(void)
 {
 	struct timespec ts;
@@ -115,10 +113,7 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 	*ret = (struct server_answer){ .status = 200, .line = "ok\n" };
 }
 
-/*
- * Answers /readyz. Ready means: the driver answers, and all processes of tenants that were taken over from an earlier daemon
- * have connected to this daemon.
- */
+/* Ready: the driver answers, and all processes of tenants taken over from an earlier daemon have connected to this daemon. */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {
 	const struct tenant *t;
@@ -143,8 +138,6 @@ static const struct {
 	{ "/healthz", answer_health, false },
 	{ "/readyz", answer_ready, false },
 };
-
-/* ---- access to /metrics ---- */
 
 /* If the result is false, *ret is the answer. */
 static bool may_ask(struct metrics *m, const char *authorization, struct server_answer *ret)
@@ -198,8 +191,6 @@ static void handle(void *data, const struct server_request *request, struct serv
 		.status = 404, .line = "not found: there are /metrics, /healthz and /readyz\n"
 	};
 }
-
-/* ---- start and end ---- */
 
 static uint64_t time_now_ns(void)
 {

@@ -10,10 +10,7 @@ struct node;
 struct config;
 struct metrics;
 
-/*
- * Checks the settings metrics_*. Returns -EACCES if other machines could read the metrics without a token, or -EINVAL.
- * Pure.
- */
+/* Checks the settings metrics_*. -EACCES if other machines could read the metrics without a token; else -EINVAL. Pure. */
 int metrics_check(const struct config *config, struct error *err);
 
 /* Starts to listen. If metrics_listen is off, returns 0 and leaves *ret as it is. */

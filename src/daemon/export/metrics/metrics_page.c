@@ -1,6 +1,4 @@
-/*
- * Writes the tables of metrics as a page of samples, and as a Markdown table for the documentation.
- */
+/* Writes the tables of metrics as a page of samples, and as a Markdown table for the documentation. */
 #include "daemon/export/metrics/metric.h"
 
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,

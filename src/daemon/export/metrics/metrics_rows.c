@@ -1,6 +1,4 @@
-/*
- * The table of allot's metrics. `allotd --list-metrics` prints it for docs/reference/metrics.md.
- */
+/* The table of allot's metrics. `allotd --list-metrics` prints it for docs/reference/metrics.md. */
 #include "daemon/export/metrics/row.h"
 
 #define OF_DAEMON emit_daemon, ""
@@ -11,7 +9,6 @@
 #define OF_CONTAINER_DEVICE emit_container_devices, "container, engine, device, uuid"
 
 const struct metric metrics_rows[] = {
-	/* ---- the daemon ---- */
 	{ "allot_build_info", GAUGE, emit_build_info, "version, driver, simulated", OWN("1"),
 	  "Version of allotd and of the driver, and whether the GPUs are simulated." },
 	{ "allot_daemon_start_time_seconds", GAUGE, OF_DAEMON, SECONDS(metrics_daemon, started_ns),
@@ -57,7 +54,6 @@ const struct metric metrics_rows[] = {
 	{ "allot_metrics_page_seconds_total", COUNTER, OF_DAEMON, SECONDS(metrics_daemon, pages_ns),
 	  "Processor time for making pages of metrics." },
 
-	/* ---- devices ---- */
 	{ "allot_device_info", GAUGE, emit_card_info, "device, uuid, name, policy", OWN("1"),
 	  "Name of the device, and how its time is handed out." },
 	{ "allot_device_healthy", GAUGE, OF_DEVICE, FLAG(metrics_card, is_healthy),
@@ -105,7 +101,6 @@ const struct metric metrics_rows[] = {
 	{ "allot_device_swapped_out_bytes_total", COUNTER, OF_DEVICE,
 	  BYTES(metrics_card, swapped_out_bytes), "Memory of tenants that was moved out, in sum." },
 
-	/* ---- tenants ---- */
 	{ "allot_tenants", GAUGE, emit_tenant_counts, "state", OWN(""),
 	  "Tenants, by the state that `allot ps` shows." },
 	{ "allot_tenant_info", GAUGE, emit_tenant_info, "tenant, id, uid, on_full", OWN("1"),
@@ -140,7 +135,6 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_gang_turns_total", COUNTER, OF_TENANT, COUNT(metrics_tenant, gang_turns),
 	  "Turns that it had on several devices at the same time." },
 
-	/* ---- a tenant's memory on a device ---- */
 	{ "allot_tenant_memory_quota_bytes", GAUGE, OF_BOTH,
 	  BYTES(metrics_tenant_device, quota_bytes), "Memory that it may hold." },
 	{ "allot_tenant_memory_used_bytes", GAUGE, OF_BOTH,
@@ -152,7 +146,6 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_allocations_denied_total", COUNTER, OF_BOTH,
 	  COUNT(metrics_tenant_device, denied), "Allocations that were refused." },
 
-	/* ---- a tenant's time on a device ---- */
 	{ "allot_tenant_cores_asked_ratio", GAUGE, OF_BOTH,
 	  RATIO(metrics_tenant_device, cores_asked_pct), "The guarantee that it asked for." },
 	{ "allot_tenant_cores_guaranteed_ratio", GAUGE, OF_BOTH,
@@ -212,7 +205,6 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_reclaims_total", COUNTER, OF_BOTH, COUNT(metrics_tenant_device, reclaims),
 	  "Times that its limit was lowered again.", IF(metrics_tenant_device, is_elastic) },
 
-	/* ---- claims of containers ---- */
 	{ "allot_claims", GAUGE, emit_claims, "state", OWN(""),
 	  "Claims on disk: in_force; parked, because their GPU is gone or has no room." },
 	{ "allot_claims_made_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, claims.made),
@@ -247,7 +239,6 @@ const struct metric metrics_rows[] = {
 	  "Changes of a container's terms that were refused as malformed or impossible; the "
 	  "terms stay." },
 
-	/* ---- waiting for memory ---- */
 	{ "allot_memory_waits_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, waits.begun),
 	  "Waits of tenants for memory that have begun, also those that were granted at once." },
 	{ "allot_memory_waits_ended_total", COUNTER, emit_wait_ends, "outcome", OWN(""),
@@ -278,7 +269,6 @@ const struct metric metrics_rows[] = {
 	  SECONDS(metrics_tenant, waited_ns), "How long it has waited in sum; with on_full wait.",
 	  IF(metrics_tenant, waits) },
 
-	/* ---- memory that is moved ---- */
 	{ "allot_swap_arena_budget_bytes", GAUGE, OF_DAEMON,
 	  BYTES(metrics_daemon, arena_budget_bytes), "Host memory that all arenas may have." },
 	{ "allot_swap_arena_reserved_bytes", GAUGE, OF_DAEMON,
@@ -307,7 +297,6 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_swap_move_seconds", GAUGE, OF_TENANT, SECONDS(metrics_tenant, move_ns),
 	  "The longest of its processes' last moves.", IF(metrics_tenant, has_swap_figures) },
 
-	/* ---- GPU work of all processes, and containers without the library ---- */
 	{ "allot_gpu_tasks", GAUGE, OF_DAEMON, COUNT(metrics_daemon, tasks),
 	  "Processes that use a GPU; here and below absent where the daemon does not watch them.",
 	  IF(metrics_daemon, is_watching) },
@@ -337,7 +326,6 @@ const struct metric metrics_rows[] = {
 	  "Times that a container should have waited, but could not be frozen.",
 	  IF(metrics_daemon, is_watching) },
 
-	/* ---- the kubelet's device plugin ---- */
 	{ "allot_plugin_registered", GAUGE, OF_DAEMON, FLAG(metrics_daemon, plugin.is_registered),
 	  "Whether the kubelet has registered allotd as its device plugin, for all resources; "
 	  "here and below absent without kube_plugin.",
@@ -385,7 +373,6 @@ const struct metric metrics_rows[] = {
 	  SECONDS(metrics_daemon, plugin.allocate_ns),
 	  "Time of the calls of Allocate that were granted.", IF(metrics_daemon, has_plugin) },
 
-	/* ---- the DRA driver ---- */
 	{ "allot_dra_registered", GAUGE, OF_DAEMON, FLAG(metrics_daemon, dra.is_registered),
 	  "Whether the kubelet has registered allotd as a DRA driver; here and below absent "
 	  "without the setting kube_dra.",

@@ -1,7 +1,4 @@
-/*
- * Metrics under the names and labels of HAMi's node monitor (HAMi, docs/metrics.md), for its dashboards. Ratios are in
- * percent.
- */
+/* Metrics with the names and labels of HAMi's node monitor (HAMi, docs/metrics.md), for its dashboards. Ratios in percent. */
 #include "daemon/export/metrics/row.h"
 
 #define OF_HOST emit_hami_cards, "device_index, device_type, device_uuid"

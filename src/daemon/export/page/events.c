@@ -32,7 +32,7 @@ struct events {
 	uint64_t left_ns;        /* when the last client left */
 };
 
-/* Makes a server-sent event of the JSON. Returns NULL if out of memory, now or when the JSON was written. */
+/* NULL if out of memory, now or when the JSON was written. */
 static struct server_part *make_event(const struct json_text *json)
 {
 	struct server_part *part =
@@ -44,7 +44,7 @@ static struct server_part *make_event(const struct json_text *json)
 	return part;
 }
 
-/* Returns true if a state can be sent now to at least one client whose reader.has_last equals `has_last`. */
+/* True if a state can be sent now to a client whose reader.has_last equals `has_last`. */
 static bool is_any(const struct events *e, bool has_last)
 {
 	for (unsigned i = 0; i < e->count; i++)
@@ -67,8 +67,8 @@ static void send_state(void *data, uint32_t loop_events)
 	struct events *e = data;
 	struct state_text now = { 0 };
 	/*
-	 * A client that missed states also missed their lease spans (times in which one tenant had a card), so send all that
-	 * are recorded. A client may get a span twice.
+	 * A client that missed states also missed lease spans (times in which one tenant had a card). So send all recorded
+	 * spans; a client may get one twice.
 	 */
 	if (is_any(e, false))
 		e->sent = (struct page_sent){ 0 };

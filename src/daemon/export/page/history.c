@@ -105,8 +105,6 @@ void history_add(struct history *h, const char *id, unsigned card, struct histor
 	h->hint = row;
 }
 
-/* ---- writing the history as JSON ---- */
-
 typedef float (*history_field)(const struct history_sample *sample);
 
 static float got_of(const struct history_sample *s)

@@ -22,9 +22,9 @@ struct history_sample {
 	float used_mib, quota_mib;
 };
 
-/* Makes an empty history. Returns NULL if out of memory. */
+/* Returns NULL if out of memory. */
 struct history *history_new(void);
-/* Frees the history. NULL is allowed; returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct history *history_free(struct history *history);
 
 /* Begins a sampling, to which history_add() adds. `now_ns`: the time, by the same clock as in history_write(). */
@@ -33,8 +33,5 @@ void history_step(struct history *history, uint64_t now_ns);
 void history_add(struct history *history, const char *id, unsigned card,
 		 struct history_sample sample);
 
-/*
- * Writes the members of the history's JSON object (docs/reference/protocol.md, "The page's state": /api/history), except
- * "version".
- */
+/* Writes the members of the JSON object of /api/history (docs/reference/protocol.md, "The page's state"), except "version". */
 void history_write(const struct history *history, uint64_t now_ns, struct json_text *t);

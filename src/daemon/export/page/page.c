@@ -41,8 +41,6 @@ int page_check(const struct config *config, struct error *err)
 	return access_check(&settings, err);
 }
 
-/* ---- answers to requests ---- */
-
 static void answer_state(void *data, const struct server_request *request, struct server_answer *ret)
 {
 	struct page *p = data;
@@ -131,8 +129,6 @@ static void stream_ended(void *data, struct server_call *call)
 	struct page *p = data;
 	events_remove(p->events, call);
 }
-
-/* ---- start and end ---- */
 
 int page_start(struct node *node, struct page **ret, struct error *err)
 {

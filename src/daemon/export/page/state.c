@@ -19,7 +19,6 @@
 
 #define HOST_MAX 65
 #define MIB 1048576.0
-/* The page's state lists at most this many containers. */
 #define CONTAINERS_MAX 256
 
 static const char *const lease_names[] = {
@@ -35,8 +34,6 @@ static double seconds(uint64_t ns)
 {
 	return (double)ns / (double)NSEC_PER_SEC;
 }
-
-/* ---- cards ---- */
 
 static void write_health(const struct card *card, struct json_text *t)
 {
@@ -71,8 +68,6 @@ static void write_card(struct node *node, struct card *card, struct json_text *t
 	write_health(card, t);
 	json_text_close(t, '}');
 }
-
-/* ---- tenants ---- */
 
 static void write_steps(const struct step_figures *s, struct json_text *out)
 {
@@ -199,8 +194,6 @@ static void write_tenant(struct tenant *t, uint64_t now_ns, struct json_text *ou
 	json_text_close(out, '}');
 }
 
-/* ---- containers without the library ---- */
-
 static const char *text_or_null(const char *text)
 {
 	return *text ? text : NULL;
@@ -243,10 +236,7 @@ static void write_container(struct node *node, const struct gpu_container *c, un
 	json_text_close(t, '}');
 }
 
-/*
- * Writes at most CONTAINERS_MAX containers: first those that are frozen or moved off their cards, then the others that have
- * live GPU processes.
- */
+/* Frozen containers, and containers moved off their cards, come first; then others with live GPU processes. */
 static void write_containers(struct node *node, uint64_t now_ns, struct json_text *t)
 {
 	const struct gpu_tasks *tasks = node->watch ? gpu_watch_tasks(node->watch) : NULL;
@@ -263,8 +253,6 @@ static void write_containers(struct node *node, uint64_t now_ns, struct json_tex
 		}
 	json_text_close(t, ']');
 }
-
-/* ---- lease spans: which tenant had which card when ---- */
 
 static void write_spans(struct card *card, uint64_t now_ns, uint64_t *sent, struct json_text *t)
 {
@@ -289,8 +277,6 @@ static void write_spans(struct card *card, uint64_t now_ns, uint64_t *sent, stru
 	json_text_close(t, ']');
 	json_text_close(t, '}');
 }
-
-/* ---- the complete state ---- */
 
 void page_state_write(struct node *node, struct page_sent *sent, struct state_text *s)
 {

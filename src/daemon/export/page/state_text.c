@@ -5,8 +5,6 @@
 
 #define FIRST_ROWS 64
 
-/* ---- writing a state, with the tenants' positions ---- */
-
 void state_text_open_tenants(struct state_text *s)
 {
 	json_text_open(&s->json, "tenants", '[');
@@ -57,8 +55,6 @@ void state_text_free(struct state_text *s)
 	free(s->row);
 	*s = (struct state_text){ 0 };
 }
-
-/* ---- differences between two states ---- */
 
 static bool is_alike(const struct state_text *a, const struct state_row *x,
 		     const struct state_text *b, const struct state_row *y)

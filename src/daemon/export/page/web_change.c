@@ -27,7 +27,7 @@ static unsigned status_of(int code)
 
 /*
  * Makes a request line of the control protocol from an HTTP body. Returns a body that is no JSON object unchanged:
- * dispatch_request() refuses it. Returns NULL if out of memory.
+ * dispatch_request() refuses it. NULL if out of memory.
  */
 static char *make_line(const char *operation, const char *body, size_t size)
 {

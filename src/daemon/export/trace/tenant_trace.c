@@ -51,7 +51,7 @@ uint64_t *tenant_trace_spans_sent(struct tenant_trace *trace, unsigned device)
 	return &trace->spans_sent[device];
 }
 
-/* Starts to record the leases of the tenant's cards. The trace will not report leases that ended before this call. */
+/* The trace will not report leases that ended before this call. */
 static int watch(struct tenant_trace *trace, struct error *err)
 {
 	struct tenant *tenant = trace->tenant;

@@ -31,10 +31,7 @@ struct tenant_trace *tenant_trace_end(struct tenant_trace *trace);
 struct tenant *tenant_trace_of(const struct tenant_trace *trace);
 const char *tenant_trace_name(const struct tenant_trace *trace);
 enum trace_clock tenant_trace_clock(const struct tenant_trace *trace);
-/*
- * Returns a pointer to the number of the last lease of `device` that was reported (lease_spans.h). The caller updates the
- * number.
- */
+/* The number of the last lease of `device` that was reported (lease_spans.h), for the caller to update. */
 uint64_t *tenant_trace_spans_sent(struct tenant_trace *trace, unsigned device);
 
 /* Detaches the trace, if any, from a tenant that ends. The trace stays until the client's session ends. */
@@ -52,7 +49,7 @@ struct trace_ring_given {
 	unsigned number; /* number of the ring, from 1 */
 	int pid;
 	char name[16]; /* name of the process's program */
-	int fd;        /* the ring's memory; after tenant_trace_next_ring(), its caller closes it */
+	int fd;        /* the ring's memory; the caller of tenant_trace_next_ring() closes it */
 };
 
 /* Takes the next ring to pass on. Returns false if there is none. */

@@ -24,10 +24,7 @@ enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 	return is_invariant ? TRACE_COUNTER : TRACE_REALTIME;
 }
 
-/*
- * Returns true if the counter has a constant rate: CPUID leaf 0x80000007, EDX bit 8 (Intel's and AMD's manuals). Always true
- * on Arm.
- */
+/* True if the counter's rate is constant: CPUID leaf 0x80000007, EDX bit 8 (Intel's and AMD's manuals). Always true on Arm. */
 static bool is_invariant(void)
 {
 #if defined(__x86_64__)
@@ -55,7 +52,7 @@ struct trace_moment trace_clock_now(enum trace_clock clock)
 	struct trace_moment best = { 0 };
 	uint64_t least = UINT64_MAX;
 
-	/* Read both clocks several times. Keep the pair of readings with the least time between them: it is the most exact. */
+	/* The pair of readings with the least time between them is the most exact. */
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = trace_ticks(clock);
 		uint64_t now_ns = clock_now_ns();
