@@ -1,6 +1,4 @@
-/*
- * The census thread reads NVML, and tells the main thread through an eventfd that a reading is complete.
- */
+/* The census thread reads NVML, and tells the main thread through an eventfd that a reading is complete. */
 #include "daemon/gpu/census.h"
 
 #include <errno.h>
@@ -98,8 +96,6 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* ---- detection of changes ---- */
-
 #define MARK_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a over 64-bit words */
 #define MARK_PRIME UINT64_C(0x100000001b3)
 
@@ -140,7 +136,7 @@ static uint64_t mark_reading(const struct census *census)
 	return mark;
 }
 
-/* Returns true if no card's memory use has changed since the last census. */
+/* True if no card's memory use has changed since the last census. */
 static bool are_cards_same(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;
@@ -211,8 +207,8 @@ static void reading_ready(void *data, uint32_t events)
 }
 
 /*
- * Notes the ledgers before NVML is read: if a ledger changes during the reading, the comparison uses the higher value. First
- * publishes the census number, which makes each library start to record its ledger's peak, so no rise is missed.
+ * Notes the ledgers before NVML is read: if a ledger changes meanwhile, the comparison uses the higher value. First publishes
+ * the census number: each library then starts to record its ledger's peak, so no rise is missed.
  */
 static void note_ledgers(struct node *node)
 {
@@ -245,7 +241,7 @@ bool census_is_due(struct node *node)
 
 void census_tenants_changed(struct node *node)
 {
-	/* If a tenant waits for memory, request the first census now: memory is granted only after the first census. */
+	/* If a tenant waits for memory, request the first census now, because memory is granted only after it. */
 	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
 }

@@ -29,17 +29,14 @@ struct census *census_stop(struct census *census);
 /* Requests a census, unless one is in progress. Main thread only. */
 void census_request(struct census *census);
 /*
- * Call once a second and when a card's memory use changed. Periodic censuses pause while nothing changes (census_policy.h).
+ * Call once a second, and when a card's memory use changed. Periodic censuses pause while nothing changes (census_policy.h).
  * This call ends the pause if a ledger or a card's memory use has changed since the last census, or a part of the daemon needs
  * censuses. Main thread only.
  */
 void census_resume_if_changed(struct node *node);
 /* Requests a census, unless periodic censuses may pause now (see census_resume_if_changed()). Main thread only. */
 void census_request_if_changed(struct node *node);
-/*
- * Returns how long ago the census in progress was requested; 0: none. If that is long, the driver does not answer. Main thread
- * only.
- */
+/* How long ago the census in progress was requested; 0: none. If long ago, the driver does not answer. Main thread only. */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
 /* Sets whether later censuses read each process's use (struct gpu_use). At first they do not. */
 void census_enable_use(struct census *census, bool wanted);

@@ -28,9 +28,7 @@ struct sensor {
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 
-/*
- * Returns `count`, or 0 if no new sample has come for SENSOR_OLD_US: an old figure would throttle a process that is idle now.
- */
+/* Returns 0 if no new sample has come for SENSOR_OLD_US: an old figure would throttle a process that is idle now. */
 static size_t drop_old(struct sensor *s, size_t count)
 {
 	uint64_t newest_us = s->newest_us;

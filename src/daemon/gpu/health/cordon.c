@@ -1,6 +1,4 @@
-/*
- * A cordoned card takes no new tenants, because a user or the settings say so. Sets, saves and loads cordons.
- */
+/* A cordoned card takes no new tenants, because a user or the settings say so. Sets, saves and loads cordons. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -44,25 +44,20 @@ struct health_watch {
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
 	_Atomic bool is_any_busy;
-	/*
-	 * thread only: rounds that woke the main thread, beginning with the last round that found a reason (ask_all()). At
-	 * HEALTH_ANSWERS, the thread stops waking the main thread until a round finds a reason again.
-	 */
+	/* thread only: rounds since the last reason to wake the main thread (ask_all()), counted up to HEALTH_ANSWERS */
 	unsigned rounds;
 	/* a card is unhealthy, so each round wakes the main thread; written by the main thread */
 	_Atomic bool is_any_bad;
 };
 
-/* ---- the thread ---- */
-
 static void ring(struct health_watch *w)
 {
 	uint64_t one = 1;
 	ssize_t n = write(w->ready_fd, &one, sizeof(one));
-	(void)n; /* ignore a failure: the counter is full, so the main thread is already notified */
+	(void)n; /* on failure the counter is full: the main thread is already notified */
 }
 
-/* Asks a card for its memory use, without the lock. Sets *ret_changed to true if the use has changed. */
+/* Called without the lock. Sets *ret_changed if the card's memory use has changed. */
 static enum health_answer poll_card(struct health_watch *w, unsigned card, bool *ret_changed)
 {
 	struct gpu_memory memory;
@@ -78,7 +73,7 @@ static enum health_answer poll_card(struct health_watch *w, unsigned card, bool 
 	return HEALTH_ANSWERED;
 }
 
-/* Asks the driver, without the lock, whether the card is busy. If the driver cannot tell, the card counts as busy. */
+/* Called without the lock. If the driver cannot tell, the card counts as busy. */
 static bool is_busy(struct health_watch *w, unsigned card)
 {
 	struct error err = { 0 };
@@ -114,7 +109,7 @@ static void ask_all(struct health_watch *w)
 	ring(w);
 }
 
-/* Waits up to WAIT_MS for a fault. If the driver cannot report faults, sets *can_wait to false and only sleeps. */
+/* If the driver cannot report faults, sets *can_wait to false and only sleeps. */
 static void wait_for_fault(struct health_watch *w, bool *can_wait)
 {
 	const struct gpu_backend *backend = w->node->backend;
@@ -158,8 +153,6 @@ static void *run(void *data)
 	pthread_mutex_unlock(&w->worker.lock);
 	return NULL;
 }
-
-/* ---- the main thread ---- */
 
 static struct health_time time_now(void)
 {
@@ -251,10 +244,7 @@ static void ready(void *data, uint32_t events)
 		notify_cards_polled(w->node);
 }
 
-/*
- * Notes that a card is silent if a driver call for it lasts for SILENT_NS. Runs by a timer, because a call that hangs returns
- * no error.
- */
+/* Runs by a timer, because a hanging driver call returns no error. A card is silent if a call for it lasts for SILENT_NS. */
 static void look_for_silence(void *data, uint32_t events)
 {
 	struct health_watch *w = data;
@@ -332,8 +322,6 @@ void health_unsubscribe(struct node *node, health_handler handler, void *data)
 				node->health_listener[--node->health_listener_count];
 }
 
-/* ---- start and stop ---- */
-
 static void free_parts(struct health_watch *w)
 {
 	loop_remove(w->source);
@@ -368,7 +356,7 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 	w->node = node;
 	w->ready_fd = -1;
 	int r = prepare(w, err);
-	/* Call wait_fault() before the thread runs: the first call starts the driver's reports of faults, so none is missed. */
+	/* The first wait_fault() starts the driver's reports. It comes before the thread runs, so that no fault is missed. */
 	if (r >= 0)
 		w->fault_count = node->backend->wait_fault &&
 				 node->backend->wait_fault(node->gpu, 0, w->fault, NULL) > 0;

@@ -29,15 +29,15 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 struct health_watch *health_stop(struct health_watch *watch);
 
 /*
- * Gives the card's used memory by the driver's last answer. Returns false if any card did not answer in the last round, or that
- * round is too long ago, or `watch` is NULL.
+ * Gives the card's used memory by the driver's last answer. False if any card did not answer in the last round, that round is
+ * too long ago, or `watch` is NULL.
  */
 bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t now_ns,
 		       uint64_t *ret_bytes);
 
 /*
- * Returns true if, when last asked, any card had worked for more than a tenth of the driver's last sampling period. Also
- * returns true if that is unknown, or `watch` is NULL. Thread safe.
+ * True if any card, when last asked, had worked for more than a tenth of the driver's last sampling period. Also true if that
+ * is unknown, or `watch` is NULL. Thread safe.
  */
 bool health_is_any_busy(const struct health_watch *watch);
 
@@ -45,10 +45,7 @@ bool health_is_any_busy(const struct health_watch *watch);
 int health_subscribe(struct node *node, health_handler handler, void *data);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
-/*
- * Tell whether the card takes new tenants. health_check_accepts() returns 0, -EBUSY (cordoned) or -EIO (unhealthy), with the
- * reason.
- */
+/* health_check_accepts() returns 0, -EBUSY (cordoned) or -EIO (unhealthy), with the reason. */
 bool health_accepts_tenants(const struct card *card);
 int health_check_accepts(const struct card *card, struct error *err);
 

@@ -1,6 +1,4 @@
-/*
- * Shared by health.c (faults) and cordon.c (cards that take no new tenants by order).
- */
+/* Internal to health.c (faults) and cordon.c (cards that take no new tenants by order). */
 #pragma once
 
 struct card;

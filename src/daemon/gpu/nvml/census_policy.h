@@ -28,19 +28,19 @@ struct census_card {
 };
 
 /*
- * A process violates its ledger if it holds this much more than the ledger says. (The ledger includes a
- * framework's code, some hundred MiB, as unnamed memory: census_unnamed().)
+ * A process violates its ledger if it holds this much more. The ledger includes a framework's code, some hundred MiB, as
+ * unnamed memory (census_unnamed()).
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
 #define CENSUS_SLACK_PART 20 /* the slack is 1/20 of the ledger, if that is more */
-/* number of calls of census_confirm() in a row that must have is_over before it returns true */
+/* after this many calls in a row with is_over, census_confirm() returns true */
 #define CENSUS_OVER_COUNT 3
 /* If a census shows memory beyond a ledger, a further census confirms it after this time (census_unnamed()). */
 #define CENSUS_CONFIRM_NS UINT64_C(100000000)
 
 /*
- * Each GPU process adds processor time to a census (11 ms for 50 processes on an H200). So the interval grows until censuses
- * take 1/400 of a core, but not beyond CENSUS_EVERY_MOST_NS or the configured interval, whichever is longer.
+ * Each GPU process adds processor time to a census. So the interval grows until censuses take 1/400 of a core, but not beyond
+ * CENSUS_EVERY_MOST_NS or the configured interval, whichever is longer.
  */
 #define CENSUS_COST_PART 400
 #define CENSUS_EVERY_MOST_NS UINT64_C(5000000000)
@@ -80,11 +80,11 @@ struct census_stability {
 void census_stability_note(struct census_stability *stability, uint64_t mark, uint64_t ledgers,
 			   uint64_t now_ns);
 
-/* Returns true if the next periodic census can be left out. `ledgers`: hash of the present ledgers. Pure. */
+/* True if the next periodic census can be left out. `ledgers`: hash of the present ledgers. Pure. */
 bool census_is_stable(const struct census_stability *stability, uint64_t ledgers,
 		      uint64_t interval_ns, uint64_t now_ns);
 
-/* Returns true if is_over was true in the last CENSUS_OVER_COUNT calls, and for at least least_ns. Keeps the count in *over. */
+/* True if is_over was true in the last CENSUS_OVER_COUNT calls, and for at least least_ns. Keeps the count in *over. */
 bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns);
 
 /*
@@ -106,5 +106,5 @@ uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_
 /* Returns `asked_ns`, or more if a census takes much processor time (cost_ns). Pure. */
 uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns);
 
-/* Returns true if NVML's figure exceeds most_bytes by more than the slack (CENSUS_SLACK_BYTES or CENSUS_SLACK_PART). Pure. */
+/* True if NVML's figure exceeds most_bytes by more than the slack (CENSUS_SLACK_BYTES or CENSUS_SLACK_PART). Pure. */
 bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes);

@@ -32,9 +32,7 @@ enum checkpoint_step {
 
 struct checkpoint_driver;
 
-/*
- * Loads libcuda and calls cuInit(), which a restore needs, but makes no context. Returns -EOPNOTSUPP if the driver is too old.
- */
+/* Loads libcuda and calls cuInit(), which a restore needs, but makes no context. -EOPNOTSUPP if the driver is too old. */
 int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, struct error *err);
 
 enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *driver, int pid);

@@ -19,15 +19,14 @@
 #define GPU_VERSION_MAX 80
 
 /*
- * A process needs two driver capabilities to use a MIG instance, beside the GPU's device file.
- * Each is a device file /dev/nvidia-caps/nvidia-cap<minor>. The kernel module gives the minors in
- * files such as
+ * A process needs two driver capabilities to use a MIG instance, beside the GPU's device file. Each is a device file
+ * /dev/nvidia-caps/nvidia-cap<minor>. The kernel module gives the minors in files such as
  *
  *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/access       of the GPU instance
  *     /proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0/access   of the compute instance
  *
- * with a line "DeviceFileMinor: 66". The number in "gpu0" is the minor of the GPU's device file
- * (MIG user guide, "Device Nodes and Capabilities").
+ * with a line "DeviceFileMinor: 66". The number in "gpu0" is the minor of the GPU's device file (MIG user guide, "Device Nodes
+ * and Capabilities").
  */
 #define MIG_CAPS_DIR "/proc/driver/nvidia/capabilities"
 
@@ -126,10 +125,7 @@ struct gpu_backend {
 	const char *(*left_out)(struct gpu *gpu);
 	int (*info)(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err);
 	int (*memory)(struct gpu *gpu, unsigned index, struct gpu_memory *ret, struct error *err);
-	/*
-	 * Lists the processes with memory on the card, each once, at most `max`. *ret_count is their number, which may exceed
-	 * `max`.
-	 */
+	/* Lists up to `max` processes with memory on the card, each once. *ret_count: their number, perhaps above `max`. */
 	int (*processes)(struct gpu *gpu, unsigned index, struct gpu_process *list, size_t max,
 			 size_t *ret_count, struct error *err);
 	/*
@@ -144,10 +140,7 @@ struct gpu_backend {
 	 */
 	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 	struct gpu_locality (*locality)(struct gpu *gpu, unsigned index);
-	/*
-	 * Fills a symmetric matrix, with the link of cards a and b at a * count + b. A link that the driver does not report is
-	 * unknown, not an error.
-	 */
+	/* Fills a symmetric matrix: the link of cards a and b is at a * count + b; unknown if the driver does not report it. */
 	int (*links)(struct gpu *gpu, struct gpu_link *ret, struct error *err);
 	/*
 	 * Waits up to timeout_ms for a fault of any card. Faults before the first call are not reported. Returns 1 and *ret, 0
@@ -159,7 +152,7 @@ struct gpu_backend {
 
 extern const struct gpu_backend gpu_nvml;
 
-/* Finds a backend by its name. Returns NULL if there is none of that name. */
+/* Returns NULL if there is no backend of that name. */
 const struct gpu_backend *gpu_backend_find(const char *name);
 
 /*

@@ -1,7 +1,4 @@
-/*
- * The NVML backend. NVML is loaded at run time. Functions that older drivers lack are optional; abi/nvml_abi.h describes their
- * versions.
- */
+/* The NVML backend. NVML is loaded at run time; functions that older drivers lack are optional (versions: abi/nvml_abi.h). */
 #include "daemon/gpu/nvml/gpu_nvml.h"
 
 #include <dlfcn.h>
@@ -169,10 +166,7 @@ static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *devic
 	info->capability_minor = (unsigned)minor;
 }
 
-/*
- * Returns the number of SMs; 0: unknown. NVML reports them for a MIG instance. For a card it reports only cores, which are
- * divided by the architecture's cores per SM.
- */
+/* NVML reports SMs of a MIG instance; of a card only cores, which are divided by the cores per SM. 0: unknown. */
 static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			  const struct gpu_info *info)
 {
@@ -227,7 +221,7 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	return 0;
 }
 
-/* Adds a process once: it may be in both of NVML's lists (compute and graphics). Returns the new count. */
+/* A process may be in both of NVML's lists (compute and graphics), but is added once. Returns the new count. */
 static size_t add_process(struct gpu_process *list, size_t max, size_t count,
 			  const nvmlProcessInfo_t *p)
 {
@@ -272,7 +266,7 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 	return 0;
 }
 
-/* Adds a sample, and keeps only the latest of each process. Returns the new count. */
+/* Keeps only the latest sample of each process. Returns the new count. */
 static size_t add_use(struct gpu_use *list, size_t max, size_t count,
 		      const nvmlProcessUtilizationSample_t *s)
 {

@@ -4,10 +4,7 @@
 #include "abi/nvml_abi.h"
 #include "daemon/gpu/nvml/gpu.h"
 
-/*
- * The functions that are loaded from NVML. A row has the field of struct gpu, the symbol, whether the symbol is required, and
- * the parameters.
- */
+/* The functions loaded from NVML. A row: field of struct gpu, symbol, whether the symbol is required, parameters. */
 #define NVML_ENTRIES(X) \
 	X(init, "nvmlInit_v2", true, (void)) \
 	X(shutdown, "nvmlShutdown", true, (void)) \

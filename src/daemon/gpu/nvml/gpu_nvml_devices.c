@@ -1,6 +1,4 @@
-/*
- * Finds NVML's devices: cards, or the instances of a card in MIG mode. Never creates or destroys instances.
- */
+/* Finds NVML's devices: cards, or the instances of a card in MIG mode. Never creates or destroys instances. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -74,10 +72,7 @@ static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 	return 1;
 }
 
-/*
- * Returns true if the compute instance is the only one of its GPU instance. Several would share memory, so no quota for one of
- * them could be enforced.
- */
+/* Several compute instances of one GPU instance share memory, so no quota for one of them could be enforced. */
 static bool is_alone(const struct gpu_nvml_device *list, unsigned count, unsigned self)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -1,16 +1,11 @@
-/*
- * Reports faults from NVML's events. A fault of a card in MIG mode is reported for each instance that the fault concerns.
- */
+/* Reports faults from NVML's events. A fault of a card in MIG mode is reported for each instance that the fault concerns. */
 #include <errno.h>
 
 #include "daemon/gpu/nvml/gpu_nvml.h"
 
 #define NO_INSTANCE ~0U
 
-/*
- * Registers the cards for NVML's events. Some cards report only Xids, and old cards report nothing. Returns -EOPNOTSUPP if no
- * card reports events.
- */
+/* Some cards report only Xids, and old cards report nothing. Returns -EOPNOTSUPP if no card reports events. */
 static int make_events(struct gpu *gpu, struct error *err)
 {
 	nvmlEventSet_t set;
@@ -26,7 +21,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	for (unsigned i = 0; i < gpu->device_count; i++) {
 		unsigned long long types = 0;
 		nvmlDevice_t card = gpu->device[i].card;
-		/* Register a card only once. Its instances are adjacent. */
+		/* Register a card only once; its instances are adjacent. */
 		if (i && gpu->device[i - 1].card == card)
 			continue;
 		r = gpu->event_types(card, &types);
@@ -53,7 +48,7 @@ static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t
 	       data->gpuInstanceId == NO_INSTANCE || data->gpuInstanceId == device->gpu_instance;
 }
 
-/* Fills *ret for the next device that the last event concerns. Returns 1, or 0 if there is none left. */
+/* Fills *ret for the next device that the last event concerns. Returns 0 if there is none left. */
 static int next_told(struct gpu *gpu, struct gpu_fault *ret)
 {
 	const nvmlEventData_t *data = &gpu->event;

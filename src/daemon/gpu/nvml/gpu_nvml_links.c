@@ -1,6 +1,4 @@
-/*
- * Finds where cards are in the machine and how they are linked, from NVML or else sysfs.
- */
+/* Finds where cards are in the machine and how they are linked, from NVML or else sysfs. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +12,6 @@
 /* NVLinks are asked about up to this number. A card with fewer returns an error for higher numbers. */
 #define LINKS_MOST 64
 
-/* Reads a decimal or hexadecimal number from a sysfs file. */
 static bool read_number(const char *pci, const char *name, int *ret)
 {
 	char path[128];
@@ -24,7 +21,7 @@ static bool read_number(const char *pci, const char *name, int *ret)
 	return file && fscanf(file, "%i", ret) == 1;
 }
 
-/* Asks the driver which NUMA nodes are nearest to the card. Succeeds only if there is exactly one. */
+/* True only if the driver names exactly one NUMA node as nearest to the card. */
 static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 {
 	unsigned long words[NUMA_WORDS] = { 0 };
@@ -41,7 +38,7 @@ static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 	return count == 1;
 }
 
-/* Finds the NUMA node in sysfs. The kernel gives -1 if the firmware does not report it. */
+/* The kernel gives -1 if the firmware does not report the NUMA node. */
 static bool numa_by_sysfs(const char *pci, unsigned *ret)
 {
 	int vendor, node;
@@ -95,7 +92,7 @@ struct ends {
 	nvmlPciInfo_t end[LINKS_MOST];
 };
 
-/* Reads the ends of active NVLinks, without those that the driver does not describe. */
+/* Leaves out links whose ends the driver does not describe. */
 static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 {
 	nvmlDevice_t device = gpu->device[index].card;
@@ -120,10 +117,7 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 	}
 }
 
-/*
- * Returns the number of NVLinks between two cards: the direct links, plus the links through NVSwitches. The card with fewer
- * links to NVSwitches limits the latter.
- */
+/* The direct links, plus the links through NVSwitches. The card with fewer links to NVSwitches limits the latter. */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {
 	unsigned links = a->switched < b->switched ? a->switched : b->switched;

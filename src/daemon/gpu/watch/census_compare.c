@@ -36,9 +36,9 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 }
 
 /*
- * Learns from NVML what a context costs, because tenants can falsify their ledgers. NVML's figure for a process includes its
- * context, so the smallest figure of all processes bounds the cost. Figures of unfinished contexts are too small: a figure
- * counts only if it is stable and the process has allocated or launched. MPS clients do not count: their contexts are smaller.
+ * Learns from NVML what a context costs, because tenants can falsify their ledgers. The smallest figure of all processes bounds
+ * the cost, since each includes a context. Figures of unfinished contexts are too small: a figure counts only if it is stable
+ * and the process has allocated or launched. MPS clients do not count: their contexts are smaller.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -76,8 +76,8 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 }
 
 /*
- * Returns the most that the process's ledger is known to have had since the census was requested: the largest of its value
- * then, its value now, and its peak. The peak counts only if the library recorded it for this census.
+ * The most that the process's ledger is known to have had since the census was requested: its value then, its value now, or its
+ * peak. The peak counts only if the library recorded it for this census.
  */
 static uint64_t ledger_most(struct process *p, unsigned device)
 {
@@ -115,7 +115,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
-/* Returns how many slots the pid has: one for each copy of the library that it loaded. NVML shows only one sum for the pid. */
+/* A pid has a slot for each copy of the library that it loaded. NVML shows only one sum for the pid. */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
 	unsigned count = 0;
@@ -158,7 +158,7 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 			 node->census_every_ns);
 }
 
-/* Returns NVML's figure for the process; the larger figure if NVML lists the process twice; 0 if unknown. */
+/* The larger figure if NVML lists the process twice; 0 if unknown. */
 static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 {
 	uint64_t bytes = 0;
@@ -169,10 +169,7 @@ static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 	return bytes;
 }
 
-/*
- * Returns nonzero if memory was swapped during the census. NVML and the slot may then show different moments, and count bytes
- * twice.
- */
+/* Nonzero if memory was swapped during the census. NVML and the slot may then show different moments, and count bytes twice. */
 static uint64_t has_moved(struct process *p, unsigned device)
 {
 	const struct process_census *c = &p->census[device];
@@ -270,8 +267,6 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
 		}
 }
 
-/* ---- memory outside all tenants ---- */
-
 static bool is_of_tenant(const struct node *node, int pid)
 {
 	const struct tenant *t;
@@ -294,7 +289,7 @@ static bool is_listed(const struct census_card *seen, int pid)
 	return false;
 }
 
-/* Returns the larger of the process's memory on the card now and its memory there when the census was requested. */
+/* The larger of the process's memory on the card now and its memory there when the census was requested. */
 static uint64_t most_held(struct process *p, unsigned device)
 {
 	uint64_t before = p->census[device].used_before, now = process_used_bytes(p, device);
@@ -304,8 +299,8 @@ static uint64_t most_held(struct process *p, unsigned device)
 }
 
 /*
- * Sums the ledgers. *ret_are_listed is false if NVML's list lacks a process that held memory both before and after the
- * reading. The list is then incomplete, or has pids of another namespace.
+ * *ret_are_listed is false if NVML's list lacks a process that held memory before and after the reading. The list is then
+ * incomplete, or has pids of another namespace.
  */
 static uint64_t sum_known(const struct node *node, const struct card *card,
 			  const struct census_card *seen, bool *ret_are_listed)
@@ -331,7 +326,7 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 	return sum;
 }
 
-/* Sums the memory of NVML's processes that belong to no tenant and are not draining. Returns false if a figure is unknown. */
+/* The memory of processes that belong to no tenant and are not draining. False if the driver does not report a figure. */
 static bool sum_foreign(const struct node *node, const struct card *card,
 			const struct census_card *seen, uint64_t *ret_bytes)
 {
