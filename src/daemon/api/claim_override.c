@@ -1,6 +1,6 @@
 /*
- * An override replaces terms (quotas, shares, ...) of a claim, which is a container's right to shares of GPUs. This file
- * applies overrides, and keeps the original terms to undo them.
+ * An override replaces terms (quotas, shares, ...) of a claim. This file applies overrides, and keeps the original terms to
+ * undo them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -124,10 +124,7 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 	if (is_nothing && !before)
 		return 0;
 	int r = plan_change(claim, &original, override, &change, &changes, err);
-	/*
-	 * Save nothing if no term changes, and an override neither begins nor ends. claim->original is NULL without an
-	 * override.
-	 */
+	/* Save nothing if no term changes and no override begins or ends. claim->original is NULL without an override. */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
 	struct claim_original *kept = is_nothing ? NULL : malloc(sizeof(*kept));

@@ -17,10 +17,7 @@ const char *tenant_condition_name(enum tenant_condition condition)
 	return names[condition];
 }
 
-/*
- * Returns the condition of a tenant whose memory is moving or was moved off the cards. Returns `otherwise` if all memory is on
- * the cards and stays there, or if a move failed half way (PLACE_STUCK).
- */
+/* Returns `otherwise` if all memory is on the cards and stays there, or if a move failed half way (PLACE_STUCK). */
 static enum tenant_condition moved_or(const struct tenant *t, enum tenant_condition otherwise)
 {
 	switch (swap_way_of(&t->terms) == SWAP_BY_LIBRARY ? swap_place(t)

@@ -1,6 +1,4 @@
-/*
- * A tenant's condition in one word: the `state` of `allot ps` and of metrics. Main thread only.
- */
+/* A tenant's condition in one word: the `state` of `allot ps` and of metrics. Main thread only. */
 #pragma once
 
 #include "daemon/arbitrate/arbitration.h"

@@ -27,7 +27,6 @@
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 
-/* The connections of one uid. */
 struct user {
 	struct user *next;
 	uid_t uid;
@@ -170,7 +169,7 @@ static ssize_t send_some(struct connection *c)
 	return n;
 }
 
-/* Sends as much as the client takes now. Returns false if the connection is broken. */
+/* Returns false if the connection is broken. */
 static bool flush(struct connection *c)
 {
 	while (c->out) {
@@ -205,7 +204,7 @@ static bool has_line(const struct connection *c)
 	return c->in_used && memchr(c->in, '\n', c->in_used);
 }
 
-/* Answers the first complete line of `in`, if any. Returns false if the connection is broken or memory is out. */
+/* Returns false if the connection is broken or memory is out. */
 static bool answer_line(struct connection *c)
 {
 	const char *end = c->in_used ? memchr(c->in, '\n', c->in_used) : NULL;
@@ -333,7 +332,6 @@ static bool make_room(struct control *control, unsigned count_of_comer)
 	return first;
 }
 
-/* Returns the number of connections of users other than root. */
 static unsigned count_of_others(const struct control *control)
 {
 	unsigned count = control->count;
@@ -446,10 +444,7 @@ static void listener_ready(void *data, uint32_t events)
 				refuse_and_close(fd, &err);
 			continue;
 		}
-		/*
-		 * Out of descriptors or memory: accept nothing until the timer fires. New connections wait in the kernel's
-		 * queue.
-		 */
+		/* Out of descriptors or memory: accept nothing until the timer fires. The kernel queues new connections. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(control->source, 0);
 			loop_arm(control->timer, TIMER_NS, TIMER_NS);

@@ -55,8 +55,6 @@ static int dispatch(struct session *session, const json_t *request, json_t *repl
 			 "op '%.40s': unknown operation: use a client of the daemon's version", op);
 }
 
-/* ---- the audit log ---- */
-
 struct audit_request {
 	const char *op; /* NULL: the request is not recorded */
 	char id[TENANT_ID_MAX];
@@ -139,7 +137,7 @@ static void add_outcome(struct node *node, struct audit_request *of, const json_
 	const char *id = json_string_value(json_object_get(reply, "id"));
 	const struct tenant *t = node_find_tenant(node, id ? id : of->id);
 	if (!t && of->old)
-		return; /* The tenant has no new terms: it has ended. */
+		return; /* the tenant has ended */
 	cleanup_json json_t *now = t ? audit_terms(node->audit, t) : NULL;
 	cleanup_json json_t *about = t ? audit_about(node->audit, t) : NULL;
 	if (about)
@@ -173,8 +171,6 @@ static int dispatch_audited(struct session *session, const json_t *request, json
 	return r;
 }
 
-/* ---- replies ---- */
-
 static char *to_line(json_t *reply)
 {
 	char *text = json_dumps(reply, JSON_COMPACT);
@@ -195,8 +191,6 @@ static json_t *failure(const struct error *err)
 	return reply ? reply
 		     : json_pack("{s:b, s:s, s:i}", "ok", 0, "error", "failed", "errno", err->code);
 }
-
-/* ---- the list of tenants ---- */
 
 static bool is_list(const json_t *request)
 {

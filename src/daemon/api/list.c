@@ -1,6 +1,4 @@
-/*
- * Handles the requests that only read: hello, list and tasks (docs/reference/protocol.md).
- */
+/* Handles the requests that only read: hello, list and tasks (docs/reference/protocol.md). */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -189,10 +187,7 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > known ? used - known : 0));
 }
 
-/*
- * Returns JSON null if checkpoints move the tenant's memory, but none exists and none failed; or if the library can move none
- * of it.
- */
+/* Returns JSON null if no checkpoint of the tenant exists or failed, or if the library can move none of its memory. */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

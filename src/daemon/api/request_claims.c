@@ -1,7 +1,6 @@
 /*
- * A claim is one container's right to shares of GPUs (claims.h). This file handles the requests of people and container engines
- * for claims with keys "cdi/<name>" (docs/reference/protocol.md). Claims with other keys belong to the kubelet's plugins:
- * requests can list but not change them.
+ * Handles the requests of people and container engines for claims with keys "cdi/<name>" (docs/reference/protocol.md). Claims
+ * with other keys belong to the kubelet's plugins: requests can list but not change them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,8 +59,6 @@ static int find_own(struct session *session, const json_t *request, struct claim
 	return 0;
 }
 
-/* ---- replies ---- */
-
 static int describe_injection(struct session *session, const struct claim *claim, json_t *reply,
 			      struct error *err)
 {
@@ -102,8 +99,6 @@ static json_t *claim_to_json(const struct claim *claim)
 			 "processes", claim->tenant ? (int)claim->tenant->process_count : 0,
 			 "parked", *why ? json_clean_string(why) : json_null(), "devices", devices);
 }
-
-/* ---- requests ---- */
 
 static int read_devices(struct node *node, const json_t *request, struct claim_request *ret,
 			struct error *err)

@@ -1,4 +1,3 @@
-/* Handles the request cordon. */
 #include <errno.h>
 #include <inttypes.h>
 

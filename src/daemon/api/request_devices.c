@@ -119,9 +119,8 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 }
 
 /*
- * Chooses cards for all entries that name none, all at the same time, by the evaluators below (policy/placement/evaluate.h).
- * Prefers the emptiest cards, and among equally empty cards those with the best links to each other. Returns false if no choice
- * is possible. promise_decide() later checks whether each request fits.
+ * Chooses cards for all entries that name none: the emptiest, and among equally empty ones those with the best links to each
+ * other. Returns false if there are too few. promise_decide() later checks whether each request fits.
  */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {
@@ -150,10 +149,6 @@ static bool choose_near(struct node *node, struct device_request *list, int coun
 	return true;
 }
 
-/*
- * Chooses a card for each entry without one: the emptiest, and among equally empty ones those nearest to the other chosen
- * cards. Returns false if there are too few.
- */
 static bool choose_cards(struct node *node, struct device_request *list, int count)
 {
 	if (count > 1 && choose_near(node, list, count))

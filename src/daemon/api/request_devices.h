@@ -1,6 +1,4 @@
-/*
- * Reads the "devices" of a request, and chooses cards for entries without one. Main thread only.
- */
+/* Reads the "devices" of a request, and chooses cards for entries without one. Main thread only. */
 #pragma once
 
 #include "abi/shm/region.h"

@@ -1,6 +1,4 @@
-/*
- * The handlers of the control protocol's requests (docs/reference/protocol.md), one per `op`. Main thread only.
- */
+/* The handlers of the control protocol's requests (docs/reference/protocol.md), one per `op`. Main thread only. */
 #pragma once
 
 #include "daemon/api/session.h"
@@ -21,13 +19,11 @@ int request_topology(struct session *session, const json_t *request, json_t *rep
 int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
-/* defined in request_trace.c: */
 int request_trace(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_trace_poll(struct session *session, const json_t *request, json_t *reply,
 		       struct error *err);
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);
-/* defined in request_claims.c: */
 int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_injection(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);
@@ -35,7 +31,7 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 		    struct error *err);
 int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err);
 
-/* Adds the tenant's id, name, socket and devices to the reply to a request such as `create`. */
+/* Adds the tenant's id, name, socket and devices to the reply. */
 void request_describe_tenant(const struct tenant *tenant, json_t *reply);
 /* Logs, and adds to the reply, each device whose guarantees are scaled down because their sum is too large. */
 void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);

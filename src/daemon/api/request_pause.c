@@ -67,10 +67,7 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	return 0;
 }
 
-/*
- * Adds to the reply how much of the tenant's memory has left the GPUs. Returns -errno if the swap-out was cancelled, or the
- * memory cannot leave.
- */
+/* Adds the swap-out's progress to the reply. Returns -errno if the swap-out was cancelled or the memory cannot leave. */
 static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct error *err)
 {
 	struct swap_progress p = swap_progress(tenant);

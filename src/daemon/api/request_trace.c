@@ -1,6 +1,4 @@
-/*
- * Handles the requests of `allot trace` (docs/reference/protocol.md).
- */
+/* Handles the requests of `allot trace` (docs/reference/protocol.md). */
 #include <errno.h>
 #include <string.h>
 

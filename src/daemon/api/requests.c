@@ -72,8 +72,6 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 	json_decref(warnings);
 }
 
-/* ---- create ---- */
-
 /* Takes the requested name, or else the first free one of "p<pid>", "p<pid>-2" and so on. */
 static int choose_name(struct session *session, const json_t *request, char *name, struct error *err)
 {
@@ -132,7 +130,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 	return 0;
 }
 
-/* Returns 1 and sets *on_violation if the request has "on_violation", 0 if not, -errno if its value is invalid. */
+/* Returns 1 if the request has "on_violation", 0 if not, or -errno. */
 static int read_on_violation(const json_t *request, enum on_violation *on_violation,
 			     struct error *err)
 {
@@ -145,8 +143,8 @@ static int read_on_violation(const json_t *request, enum on_violation *on_violat
 }
 
 /*
- * For a request with "command":true, records the caller's process as the tenant's command: all its descendants belong to the
- * tenant, registered or not.
+ * If the request has "command":true, the caller's process becomes the tenant's command: all its descendants belong to the
+ * tenant, even those that do not register.
  */
 static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
 			struct error *err)
@@ -312,8 +310,6 @@ int request_attach(struct session *session, const json_t *request, json_t *reply
 	return 0;
 }
 
-/* ---- changes ---- */
-
 static int find_device(const struct tenant *tenant, const struct device_request *wanted,
 		       struct error *err)
 {
@@ -330,7 +326,7 @@ static int find_device(const struct tenant *tenant, const struct device_request 
 			 tenant->terms.name, wanted->card->index);
 }
 
-/* Sets on_full in the change if the request has "on_full". Returns 1 if it has, 0 if not, or -errno. */
+/* Returns 1 if the request has "on_full", 0 if not, or -errno. */
 static int read_on_full_change(const json_t *request, const struct tenant *tenant,
 			       struct terms_change *change, struct error *err)
 {
@@ -362,7 +358,6 @@ static int change_device(struct tenant *tenant, struct terms_change *change, uns
 	return terms_change_device(tenant, change, device, NULL, &wanted, err);
 }
 
-/* Changes the devices that the request names, and all others if on_full changes. */
 static int change_devices(struct tenant *tenant, struct terms_change *change,
 			  const struct device_request *list, int count, struct error *err)
 {

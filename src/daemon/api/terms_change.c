@@ -50,8 +50,8 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 }
 
 /*
- * Saves the terms at once: in the claims store if the tenant has a claim, else in the tenant's state file. The state file of a
- * tenant with a claim is written a little later.
+ * Saves the terms at once in the tenant's state file. If the tenant has a claim, saves them at once in the claims store, and a
+ * little later in the state file.
  */
 static int write_down(struct tenant *tenant, struct error *err)
 {
@@ -73,10 +73,7 @@ static void apply_terms(struct tenant *tenant, const struct terms_change *c, con
 	tenant->terms.on_violation = c->on_violation;
 }
 
-/*
- * Checks, after the quotas were lowered, that the tenant holds no more than they allow. promise_decide() has checked that
- * already, but the tenant may have allocated since.
- */
+/* Checks the new quotas again: since promise_decide() checked them, the tenant may have allocated more. */
 static int check_held(struct tenant *tenant, const struct terms_change *before, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {

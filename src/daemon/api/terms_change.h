@@ -12,7 +12,7 @@ struct terms_change {
 	struct promise promise[REGION_MAX_DEVICES];
 	/* changes[i]: terms_change_device() has set promise[i]; else promise[i] is the current promise */
 	bool changes[REGION_MAX_DEVICES];
-	enum on_full on_full; /* swap if and only if the tenant has swap already */
+	enum on_full on_full; /* `swap` if the tenant has `swap` now, else `fail` or `wait` */
 	enum elastic_choice elastic;
 	enum on_violation on_violation;
 	int priority;

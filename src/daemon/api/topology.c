@@ -115,8 +115,6 @@ int topology_numa(const struct node *node, unsigned card)
 	return locality.numa_known ? (int)locality.numa : -1;
 }
 
-/* ---- the request "topology" ---- */
-
 static json_t *numa_to_json(bool known, unsigned numa)
 {
 	return known ? json_integer(numa) : json_null();

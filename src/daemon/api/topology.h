@@ -14,7 +14,7 @@ struct topology;
  * -ENOMEM.
  */
 int topology_read(struct node *node, struct topology **ret, struct error *err);
-/* Frees the topology. NULL is allowed; returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct topology *topology_free(struct topology *topology);
 
 /*
@@ -23,7 +23,7 @@ struct topology *topology_free(struct topology *topology);
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 
-/* Returns where a card is in the machine; unknown before topology_read(). */
+/* unknown before topology_read() */
 struct gpu_locality topology_locality(const struct node *node, unsigned card);
-/* Returns the NUMA node of a card; -1 if unknown. */
+/* -1 if unknown */
 int topology_numa(const struct node *node, unsigned card);

@@ -17,8 +17,6 @@ struct audit {
 	struct audit_actor actor;
 };
 
-/* ---- writing a line ---- */
-
 static json_t *command_of(int pid)
 {
 	char name[32];
@@ -52,8 +50,6 @@ void audit_write(struct audit *audit, const char *event, json_t *what)
 		json_decref(what);
 }
 
-/* ---- the actor ---- */
-
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor)
 {
 	if (audit)
@@ -67,8 +63,6 @@ bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *acto
 	audit->actor = *actor;
 	return true;
 }
-
-/* ---- the tenant's terms ---- */
 
 static json_t *device_to_json(const struct tenant_device_terms *d)
 {
@@ -94,7 +88,6 @@ json_t *audit_terms(const struct audit *audit, const struct tenant *tenant)
 			 t->swapped_out);
 }
 
-/* Returns the members of `from` that are missing in `beside` or differ there. */
 static json_t *differing(const json_t *from, const json_t *beside)
 {
 	json_t *result = json_object(), *value;
@@ -123,8 +116,6 @@ json_t *audit_about(const struct audit *audit, const struct tenant *tenant)
 		json_object_set_new(about, "claim", json_string(tenant->terms.claim.key));
 	return about;
 }
-
-/* ---- start and end ---- */
 
 int audit_start(struct node *node, struct audit **ret, struct error *err)
 {

@@ -28,7 +28,7 @@ enum audit_by {
 	AUDIT_BY_KUBERNETES, /* an object of the Kubernetes API */
 };
 
-/* The actor that caused an event. The texts belong to the code that made the struct. */
+/* The texts belong to the code that made the struct. */
 struct audit_actor {
 	enum audit_by by;
 	uid_t uid;
@@ -61,7 +61,7 @@ bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *acto
  */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 
-/* Returns the tenant's terms (quotas, shares, ...) as JSON, for the caller to free. NULL if the log is off or memory is out. */
+/* Returns the tenant's terms, for the caller to free. NULL if the log is off or memory is out. */
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
 /*
  * Adds to `what`, as "old" and "new", the terms in which `old` and `now` (from audit_terms()) differ. If `old` is NULL, as for
@@ -74,5 +74,5 @@ void audit_add_change(json_t *what, const json_t *old, const json_t *now);
  */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
-/* Handler of the event tenant_ended (subsystem.h): writes that the tenant has ended. */
+/* Handler of the event tenant_ended (subsystem.h). */
 void audit_tenant_ended(struct tenant *tenant, const char *why);
