@@ -12,10 +12,7 @@
 #define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
 
 struct sums {
-	/*
-	 * given_bytes: sum of the quotas whose memory must stay on the card; movable_bytes: largest quota of a tenant with
-	 * ON_FULL_SWAP
-	 */
+	/* given_bytes: the quotas that must stay on the card; movable_bytes: the largest quota with ON_FULL_SWAP */
 	uint64_t given_bytes, movable_bytes;
 	double cores_pct;
 };

@@ -1,6 +1,6 @@
 /*
- * A claim is one container's right to shares of cards (claims.h). Checks whether a set of claims is consistent, after reading
- * the store and in tests. (policy/memory/promise.h decides whether a new claim fits.) Pure; thread safe.
+ * Checks whether a set of claims is consistent, after reading the store and in tests. (policy/memory/promise.h decides whether
+ * a new claim fits.) Pure; thread safe.
  */
 #pragma once
 

@@ -1,6 +1,4 @@
-/*
- * A claim is one container's right to shares of cards (claims.h). Defines a claim, and the request for one. Main thread only.
- */
+/* A claim and the request for one (claims.h). Main thread only. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,8 +14,8 @@
 /* Size with the NUL; enough for a pod's UID, a container's name and a device's name. */
 #define CLAIM_KEY_MAX TENANT_CLAIM_MAX
 /*
- * Prefix of the keys of claims for Kubernetes' ResourceClaims. The kubelet may ask for such a claim again at any time, for
- * another pod or after a restart of the kubelet, and always with the ResourceClaim's terms.
+ * Prefix of the keys of claims for Kubernetes' ResourceClaims. The kubelet may request such a claim again at any time, and
+ * always with the ResourceClaim's terms.
  */
 #define CLAIM_KEY_DRA "dra/"
 
@@ -44,28 +42,25 @@ struct claim_request {
 	uint64_t swap_arena_bytes;
 	enum elastic_choice elastic;
 	struct sharing_request sharing;
-	/*
-	 * Kubernetes namespace of the pod; "": no pod, a user asked for the claim; NULL: the pod is not known, so the tenant
-	 * cannot share by space
-	 */
+	/* Kubernetes namespace of the pod; "": no pod; NULL: unknown pod, so the tenant cannot share by space */
 	const char *namespace_name;
 	/*
-	 * The container set CUDA_DISABLE_CONTROL, by which it asks to run without allot's library. Ignored, logged and counted
-	 * unless the setting `allow_disable_control` is on.
+	 * The container asks, by CUDA_DISABLE_CONTROL, to run without the library. Ignored unless `allow_disable_control` is
+	 * on.
 	 */
 	bool wants_no_control;
 	unsigned device_count; /* 1 to REGION_MAX_DEVICES */
 	struct claim_device_request {
-		struct card *card;            /* a card of this node, each at most once */
+		struct card *card;            /* each card at most once */
 		struct promise_request terms; /* `waits` is ignored: it follows from on_full */
-		/* the slots (equal parts of the card) that the kubelet chose; empty: the kubelet chose no slots */
+		/* slots (equal parts of the card) that the kubelet chose; empty: none */
 		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 };
 
 struct claim {
 	TAILQ_ENTRY(claim) link;
-	struct text_index_entry by_key; /* entry in `keys` of struct claims */
+	struct text_index_entry by_key;
 	struct claims *claims;
 	/* number of the row in the store; negative: not in the store */
 	int64_t row;
@@ -73,10 +68,7 @@ struct claim {
 	uint64_t known_ns; /* clock_now_ns() when this daemon made or read the claim */
 	/* since when claims_reconcile() has found the claim not needed (clock_now_ns()); 0: needed at the last check */
 	uint64_t unwanted_ns;
-	/*
-	 * NULL: parked, because a card is missing or has no room. A parked claim keeps its slots and key; a later daemon
-	 * may put it into force.
-	 */
+	/* NULL: the claim is parked, because a card is missing or has no room; a later daemon may put it into force */
 	struct tenant *tenant;
 	struct parked *parked; /* owned; NULL unless parked */
 	/* original terms, if claims_override_terms() or claims_set_terms() changed them, else NULL; owned */
@@ -85,7 +77,7 @@ struct claim {
 
 /* Counts since the daemon started. */
 struct claims_counts {
-	/* made by claims_allocate(); released by claims_release() or claims_undo() */
+	/* made by claims_allocate(), released by claims_release() or claims_undo() */
 	uint64_t made, released;
 	uint64_t expired;         /* ended by claims_reconcile() */
 	uint64_t control_refused; /* requests for CUDA_DISABLE_CONTROL that were not allowed */
@@ -95,7 +87,7 @@ struct claims_counts {
 	uint64_t refused_store; /* the store could not be written */
 	uint64_t refused_other;
 	uint64_t stores_set_aside; /* unusable store files that were renamed, and rebuilt */
-	uint64_t library_refused;  /* libraries refused by daemon/containers/trust/trust.h */
+	uint64_t library_refused;  /* libraries that trust.h refused */
 };
 
 /*

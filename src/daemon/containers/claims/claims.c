@@ -20,8 +20,6 @@
 #include "daemon/memory/swap/swap_orders.h"
 #include "daemon/state/tenant_state.h"
 
-/* ---- the list of claims ---- */
-
 const struct tenant_terms *claim_terms(const struct claim *claim)
 {
 	return claim->tenant ? &claim->tenant->terms : &claim->parked->as_written.terms;
@@ -234,8 +232,6 @@ void claims_describe(const struct claim *claim, struct store_claim *ret)
 	ret->original_count = ret->terms.device_count;
 }
 
-/* ---- requests ---- */
-
 int claims_check_key(const char *key, struct error *err)
 {
 	size_t length = strlen(key);
@@ -299,7 +295,7 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	return promise_decide(&card, NULL, 0, &wanted, &terms->device[device].promise, err);
 }
 
-/* Checks that no claim has one of the slots that `fresh` is to get, not even a parked claim whose card is missing. */
+/* Checks that no claim has one of the slots that `fresh` is to get, not even a claim whose card is missing. */
 static int check_slots(struct claims *claims, const struct store_claim *fresh, struct error *err)
 {
 	for (unsigned i = 0; i < fresh->terms.device_count; i++) {
@@ -371,8 +367,6 @@ static int decide(struct claims *claims, const struct claim_request *request,
 	return 0;
 }
 
-/* ---- store ---- */
-
 /* A checkpoint (copying the store's log into its file) would delay commits. It runs when no commit has come for this long. */
 #define CHECKPOINT_NS (2 * NSEC_PER_SEC)
 
@@ -395,12 +389,9 @@ void claims_checkpoint_due(void *data, uint32_t events)
 		log_debug("claims: %s", err.text);
 }
 
-/* ---- allocation ---- */
-
 /* How far an allocation got before it failed. */
 enum stage { STAGE_REQUEST, STAGE_STORE, STAGE_TENANT };
 
-/* Makes the tenant, then commits the claim's row. */
 static int make_tenant(struct claims *claims, const struct store_claim *fresh, struct tenant **ret,
 		       enum stage *stage, struct error *err)
 {
@@ -471,10 +462,7 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 		stage = STAGE_REQUEST;
 		r = decide(claims, request, fresh, err);
 	}
-	/*
-	 * Check this before storing: a library that cannot be installed is the likeliest reason why injection_make() would
-	 * fail.
-	 */
+	/* Before storing: a library that cannot be installed is the likeliest reason why injection_make() would fail. */
 	if (r >= 0 && !fresh->terms.claim.is_uncontrolled) {
 		stage = STAGE_TENANT;
 		r = claims_prepare_library(claims, err);
@@ -496,10 +484,7 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 	return 0;
 }
 
-/*
- * Records an allocation in the audit log. Requests by the control socket set an actor. So if no actor is set, the kubelet made
- * the request.
- */
+/* Records an allocation in the audit log. If no actor is set, the kubelet made the request: the control socket sets one. */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)
 {
@@ -534,8 +519,6 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
 		note_in_audit(claims, request, *ret);
 	return r;
 }
-
-/* ---- changes ---- */
 
 static int remove_row(struct claims *claims, int64_t row, struct error *err)
 {

@@ -52,16 +52,14 @@ struct claims *claims_close(struct claims *claims);
 int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,
 		    struct error *err);
 /*
- * Removes the claim from the store, then ends its tenant, at once or with its last process (tenant_retire()). `key` may
- * point into the claim itself. Returns -ENOENT if no claim has this key. On another -errno the store was not written, and
- * the claim is unchanged.
+ * Removes the claim from the store, then ends its tenant, at once or with its last process (tenant_retire()). `key` may point
+ * into the claim itself. Returns -ENOENT if no claim has this key. After another -errno the claim is unchanged.
  */
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);
 
 /*
- * Takes back a claim that was made but not yet reported to its requester. Its promise and tenant end at once, even if the
- * store cannot be written. Its row is then deleted later; if the daemon ends before that, the claim survives. Ignores an
- * unknown key.
+ * Takes back a claim that was not yet reported to its requester. Its promise and tenant end at once, even if the store cannot
+ * be written. Its row is then deleted later; if the daemon ends before that, the claim survives. Ignores an unknown key.
  */
 void claims_undo(struct claims *claims, const char *key, const char *why);
 
@@ -72,28 +70,26 @@ void claims_undo(struct claims *claims, const char *key, const char *why);
  */
 int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err);
 
-/* Find a claim by its key, or by its tenant. Return NULL if there is none. */
+/* NULL if there is none */
 struct claim *claims_find(struct claims *claims, const char *key);
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);
-/*
- * Finds the lowest of `slots` that is taken. Returns the claim that has it and, in *ret_slot, the slot; NULL if none is taken.
- */
+/* Returns the claim that has the lowest taken slot of `slots` and, in *ret_slot, that slot. NULL if none is taken. */
 struct claim *claims_holder(struct claims *claims, const char *uuid, const struct slots *slots,
 			    unsigned *ret_slot);
-/* Iterate over the claims, oldest first. NULL at the end. */
+/* oldest first; NULL at the end */
 struct claim *claims_first(struct claims *claims);
 struct claim *claims_next(struct claim *claim);
 unsigned claims_count(const struct claims *claims);
 /* Makes an id that no tenant and no parked claim has. Returns 0 or -errno. */
 int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 /*
- * Returns true if a parked claim's tenant has this name or id. A parked claim is not in force, so the node does not list its
- * tenant, but the name and the id stay taken. `claims` may be NULL.
+ * Returns true if a parked claim's tenant has this name or id. The node does not list such a tenant, but its name and id stay
+ * taken. `claims` may be NULL.
  */
 bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);
 
-/* Add or remove a callback. Adding returns -ENOSPC beyond CLAIMS_MAX_NEED_CHECKS. */
+/* Adding returns -ENOSPC beyond CLAIMS_MAX_NEED_CHECKS. */
 int claims_add_need_check(struct claims *claims, claims_need_check keep, void *data);
 void claims_remove_need_check(struct claims *claims, claims_need_check keep, void *data);
 

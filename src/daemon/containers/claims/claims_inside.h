@@ -1,7 +1,7 @@
 /*
- * A claim is one container's right to shares of cards (claims.h). Shared by the files of claims: claims.c allocates and
- * releases claims, undo.c takes back claims that were not reported yet, rename.c renames claims, start.c reads the store and
- * puts its claims into force, end_unneeded.c ends claims that nothing needs. Main thread only.
+ * Shared by the files of claims: claims.c allocates and releases claims, undo.c takes back claims that were not reported yet,
+ * rename.c renames claims, start.c reads the store and puts its claims into force, end_unneeded.c ends claims that nothing
+ * needs. Main thread only.
  */
 #pragma once
 
@@ -100,5 +100,4 @@ int claims_check_key(const char *key, struct error *err);
 void claims_make_name(const struct claims *claims, const char *requested, const char *id,
 		      char name[REGION_NAME_MAX]);
 
-/* Fills *ret with what the store keeps of a claim. */
 void claims_describe(const struct claim *claim, struct store_claim *ret);

@@ -1,7 +1,4 @@
-/*
- * Ends while_wanted claims (containers' rights to shares of cards) when no process runs in them, and no claims_need_check
- * callback needs them any more.
- */
+/* Ends while_wanted claims when no process runs in them and no claims_need_check callback needs them any more. */
 #include <errno.h>
 #include <stdio.h>
 

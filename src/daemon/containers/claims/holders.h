@@ -33,8 +33,6 @@ void holders_remove(struct holders *holders, const char *uuid, const struct slot
 		    const struct claim *claim);
 void holders_clear(struct holders *holders);
 
-/*
- * Finds the lowest of `slots` that is taken. Returns the claim that has it and, in *ret_slot, the slot; NULL if none is taken.
- */
+/* Returns the claim that has the lowest taken slot of `slots` and, in *ret_slot, that slot. NULL if none is taken. */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);

@@ -17,8 +17,6 @@
 #define SIM_DIR "/run/allot/sim"
 #define SIM_SOCKET "/run/allot/sim.sock"
 
-/* ---- building ---- */
-
 static int no_memory(struct error *err)
 {
 	return error_set_errno(err, ENOMEM, "can't list a container's mounts and variables");
@@ -105,8 +103,6 @@ void injection_free(struct injection *in)
 	*in = (struct injection){ 0 };
 }
 
-/* ---- the contents of an injection ---- */
-
 static int add_cap(struct injection *in, unsigned minor, const char *dev, struct error *err)
 {
 	char leaf[48];
@@ -133,10 +129,7 @@ static int add_card(struct injection *in, const struct gpu_info *info, const cha
 int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, const char *dev,
 			struct error *err)
 {
-	/*
-	 * The device nodes that every CUDA program needs. Omits nvidia-modeset, for graphics, and mig-config, for configuring
-	 * MIG.
-	 */
+	/* Every CUDA program needs these. nvidia-modeset (graphics) and mig-config (changes MIG) are omitted. */
 	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
 	int r = 0;
 	for (size_t i = 0; r >= 0 && i < sizeof(common) / sizeof(common[0]); i++)
@@ -146,10 +139,7 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 	return r;
 }
 
-/*
- * Adds HAMi-core's variables, for tools that display them; liballot.so reads none. They keep their values in a running
- * container even if the terms change.
- */
+/* HAMi-core's variables, for tools that display them: liballot.so reads none. A running container keeps their values. */
 static int add_hami(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {
 	int r = 0;
@@ -211,10 +201,7 @@ static int check_mirror(struct trust *trust, const char *dir, struct error *err)
 	return trust_check(trust, path, err);
 }
 
-/*
- * Mounts the mirrored driver in a directory that NVIDIA's images have in LD_LIBRARY_PATH. Setting that variable instead would
- * replace the image's value.
- */
+/* NVIDIA's images have this directory in LD_LIBRARY_PATH. Setting that variable here would replace the image's value. */
 static int add_mirror(struct injection *in, struct trust *trust, const char *dir, struct error *err)
 {
 	int r = check_mirror(trust, dir, err);
@@ -223,10 +210,7 @@ static int add_mirror(struct injection *in, struct trust *trust, const char *dir
 	return r < 0 ? r : add_env(in, err, "NVIDIA_VISIBLE_DEVICES", "void");
 }
 
-/*
- * Mounts the simulated driver and its socket. All simulated cards are behind that socket, so only liballot.so restricts a
- * container to its own cards.
- */
+/* All simulated cards are behind one socket, so only liballot.so restricts a container to its own cards. */
 static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
 		   struct error *err)
 {
@@ -288,10 +272,7 @@ int claims_install_library(struct claims *claims, struct error *err)
 {
 	char copy[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
 	copy_path(claims, copy);
-	/*
-	 * Check on every call: the copy may be years old, and the manifest may have changed. If the copy is rejected, install
-	 * again, since a newer file may be accepted.
-	 */
+	/* Check on every call, since the manifest may have changed. If the copy is rejected, a newer file may be accepted. */
 	if (*claims->library.name && trust_is_good(claims->trust, copy))
 		return 0;
 	claims->library.name[0] = '\0';
@@ -326,10 +307,7 @@ static int add_variable(void *data, const char *name, const char *value)
 	return add_env(a->in, a->err, name, "%s", value);
 }
 
-/*
- * For a tenant that shares its card by space, mounts its group's MPS pipe directory, and sets CUDA's variables for it. The
- * mount is writable, because CUDA's MPS client writes there.
- */
+/* Mounts the MPS pipe directory of the tenant's group, and sets CUDA's variables for it. CUDA's MPS client writes there. */
 static int add_space(struct injection *in, const struct tenant *tenant, struct error *err)
 {
 	struct adding adding = { in, err };

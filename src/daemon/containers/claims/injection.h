@@ -49,8 +49,8 @@ struct injection {
 };
 
 /*
- * Makes a claim's injection. Free *ret with injection_free(). Returns -ENODEV if the claim is parked, -ENOENT if a part of the
- * installation is missing (err says which), or another -errno.
+ * Makes a claim's injection. Free *ret with injection_free(). Returns -ENODEV if the claim has no tenant, -ENOENT if a part of
+ * the installation is missing (err says which), or another -errno.
  */
 int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
 		   struct error *err);

@@ -20,10 +20,7 @@
 #define PRELOAD_LEAF "ld.so.preload"
 #define LIBRARY_MAX_BYTES (64 << 20)
 
-/*
- * 64-bit FNV-1a, to tell builds apart. Deliberate collisions do not matter: only the daemon's user can write to the
- * directory.
- */
+/* 64-bit FNV-1a, to tell builds apart. Deliberate collisions do not matter: only the daemon's user can write there. */
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 static uint64_t hash(uint64_t h, const char *bytes, size_t size)
 {

@@ -1,6 +1,4 @@
-/*
- * Renames a claim when the kubelet's list shows that another container holds it.
- */
+/* Renames a claim when the kubelet's list shows that another container holds it. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,10 +10,7 @@
 #include "daemon/tasks/violation/violations.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/*
- * Sets the claim's key and its tenant's name. Removes both from their indexes before, and adds them again afterwards, because
- * the indexes' entries point to the key and the name.
- */
+/* Both indexes' entries point to the key or the name: remove them before the change, and add them again after it. */
 static void set_terms(struct claim *claim, const char *key, const char *name)
 {
 	struct tenant *tenant = claim->tenant;

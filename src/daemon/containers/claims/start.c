@@ -1,6 +1,4 @@
-/*
- * Puts the store's claims into force when the daemon starts, or later if the store was unusable at the start.
- */
+/* Puts the store's claims into force when the daemon starts, or later if the store was unusable at the start. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +41,6 @@ static int keep_read(void *data, const struct store_claim *claim, struct error *
 	reading->list[reading->count++] = *claim;
 	return 0;
 }
-
-/* ---- putting one claim into force ---- */
 
 static int find_cards(struct node *node, struct store_claim *claim, struct error *err)
 {
@@ -119,10 +115,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 	return claims_load_original(added, claim, err);
 }
 
-/*
- * Applies the terms in the store to a claim's tenant that was taken over from an earlier daemon. The tenant's state file may be
- * older than the store.
- */
+/* The state file of a tenant that was taken over may be older than the store, so the store's terms are applied. */
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
@@ -179,8 +172,6 @@ static int restore_claim(struct claims *claims, const struct store_claim *writte
 	return error_set_errno(err, ENOMEM, "claim '%s'", written->terms.claim.key);
 }
 
-/* ---- all claims ---- */
-
 /* Lists a claim for each adopted tenant (taken over from an earlier daemon). Row -1: not found in the store yet. */
 static int list_adopted(struct claims *claims, struct error *err)
 {
@@ -192,10 +183,7 @@ static int list_adopted(struct claims *claims, struct error *err)
 	return 0;
 }
 
-/*
- * Removes the tenants that were taken over from an earlier daemon and whose claims are not stored (row -1). That daemon was
- * killed before it stored the claim, or after it had deleted the claim's row.
- */
+/* Row -1: the earlier daemon was killed before it stored the claim, or after it had deleted the claim's row. */
 static void remove_unwritten(struct claims *claims)
 {
 	struct claim *next;
@@ -246,7 +234,6 @@ static int merge(struct claims *claims, struct error *err)
 	return 0;
 }
 
-/* Writes all present claims to a new store in one transaction. */
 static int write_all(struct claims *claims, struct error *err)
 {
 	cleanup_free struct store_claim *written = calloc(1, sizeof(*written));
@@ -347,10 +334,7 @@ static void reconcile_due(void *data, uint32_t events)
 	claims_reconcile(data);
 }
 
-/*
- * Installs the library at the start, because an upgrade may replace this version's file later. An error is only logged:
- * claims_allocate() tries again for each claim that needs the library.
- */
+/* Installs the library early, since an upgrade may replace its file. claims_allocate() tries again after an error. */
 static void install_early(struct claims *claims)
 {
 	struct error err = { 0 };

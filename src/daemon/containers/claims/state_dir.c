@@ -23,10 +23,7 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX])
 		snprintf(ret_dir, STATE_DIR_MAX, "%s", node->run_dir);
 }
 
-/*
- * Makes the directory and its parents with mode 0755. Containers mount directories below it, which every user of a container
- * must be able to read.
- */
+/* Mode 0755, because containers mount directories below, which every user of a container must be able to read. */
 static int make_each(char *path, struct error *err)
 {
 	for (char *slash = path; slash; slash = strchr(slash + 1, '/')) {

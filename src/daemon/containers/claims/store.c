@@ -12,10 +12,7 @@
 #include "daemon/containers/claims/store_inside.h"
 
 #define APPLICATION_ID 1634495604 /* the bytes "allt", by which our files are recognized */
-/*
- * A commit makes a checkpoint (copies the log to the file) if the log has this many pages. Several hundred allocations fill
- * them.
- */
+/* A commit copies the log to the file if the log has this many pages. Several hundred allocations fill them. */
 #define LOG_MOST_PAGES 2000
 
 /* locking_mode = EXCLUSIVE: only one daemon can use the store, and SQLite's log then needs no shared-memory file. */
@@ -73,19 +70,13 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "PRAGMA application_id = 1634495604;"
 				 "COMMIT;";
 
-/*
- * Marks a new store as filled. Runs in the transaction that first fills the store; without the mark, claims may be missing in
- * the file.
- */
+/* Marks a new store as filled: without the mark, claims may be missing in the file. */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/* Adds the column for the name of the group in which a tenant shares a card by space. Schemas before 4 lack this column. */
+/* Schemas before 4 lack the name of the group in which a tenant shares a card by space. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
-/*
- * The upgrade from each schema number. In schema 2, table `asked` has no priority, because at that time only claims with the
- * default priority, 0, could be overridden.
- */
+/* In schema 2, `asked` has no priority: only claims with the default priority, 0, could be overridden then. */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
 	[2] = "BEGIN IMMEDIATE; ALTER TABLE asked ADD COLUMN priority INTEGER NOT NULL DEFAULT "
@@ -168,8 +159,6 @@ int store_run(struct store *store, enum statement which, struct error *err)
 	sqlite3_reset(store->statement[which]);
 	return r;
 }
-
-/* ---- opening ---- */
 
 static int execute(struct store *store, const char *sql, struct error *err)
 {
@@ -329,8 +318,6 @@ struct store *store_close(struct store *store)
 	return NULL;
 }
 
-/* ---- transactions ---- */
-
 int store_begin(struct store *store, struct error *err)
 {
 	return store_run(store, SQL_BEGIN, err);
@@ -358,8 +345,6 @@ int store_set_filled(struct store *store, struct error *err)
 {
 	return execute(store, filled_sql, err);
 }
-
-/* ---- unusable files ---- */
 
 int store_set_aside(const char *path, char *ret_name, size_t size, struct error *err)
 {

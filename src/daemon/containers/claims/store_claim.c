@@ -1,5 +1,6 @@
 /*
- * Writes claims to rows of the store's tables (store.h), and reads them back. Checks all values that were read.
+ * Writes claims to rows of the store's tables (store.h), and reads them back. Checks each value that it reads, since the file
+ * may have been edited by hand.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,8 +11,6 @@
 
 /* Earlier versions of allotd accepted priorities up to this value, so the store may have them. */
 #define PRIORITY_STORED_MOST 1000
-
-/* ---- writing ---- */
 
 /* Binds the values of one statement in order. Texts must stay valid until the statement has run. */
 struct binding {
@@ -187,8 +186,6 @@ int store_remove(struct store *store, int64_t row, struct error *err)
 	return remove_parts(store, SQL_REMOVE_CLAIM, row, err);
 }
 
-/* ---- reading: the file may have been edited by hand, so every value is checked ---- */
-
 static int fail_corrupt(struct store *store, int64_t row, const char *what, struct error *err)
 {
 	return error_set(
@@ -288,7 +285,6 @@ static int read_slot(struct store *store, sqlite3_stmt *s, struct store_claim *c
 	return fail_corrupt(store, claim->row, "slot: GPU", err);
 }
 
-/* Reads the claim's devices, slots or original terms: calls read_one() for each row. */
 static int read_parts(struct store *store, enum statement which, struct store_claim *claim,
 		      int (*read_one)(struct store *, sqlite3_stmt *, struct store_claim *,
 				      struct error *),
@@ -327,7 +323,7 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 		return fail_corrupt(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)
 		return fail_corrupt(store, claim->row, "on_full", err);
-	/* A tenant with a group shares its card by space (runs at the same time as others); other tenants take turns. */
+	/* A tenant with a group shares its card by space; other tenants take turns. */
 	if (sqlite3_column_bytes(s, 12) > 0) {
 		if (!read_text(s, 12, t->sharing.group, sizeof(t->sharing.group)))
 			return fail_corrupt(store, claim->row, "space_group", err);

@@ -1,7 +1,4 @@
-/*
- * Shared by the files of the store: store.c opens the file and handles transactions, store_claim.c
- * reads and writes the rows.
- */
+/* Shared by store.c, which opens the file and handles transactions, and store_claim.c, which reads and writes the rows. */
 #pragma once
 
 #include <sqlite3.h>

@@ -46,8 +46,6 @@ static const struct engine_kind kinds[] = {
 };
 #define KIND_COUNT (sizeof(kinds) / sizeof(kinds[0]))
 
-/* ---- list of engines ---- */
-
 static void add_all(struct engines *engines)
 {
 	for (size_t i = 0; i < KIND_COUNT; i++)
@@ -112,8 +110,6 @@ bool engine_may_own(const struct engine *engine, const struct container *contain
 	return !strcmp(container->engine, engine->kind->name) ||
 	       !strcmp(container->engine, "container");
 }
-
-/* ---- asking ---- */
 
 static void close_link(struct net_link *link)
 {
@@ -195,8 +191,8 @@ static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 }
 
 /*
- * Asks through CRI. If CRI does not know the container, asks containerd itself: first in the namespace that the container's
- * cgroup path names, then in containerd's usual namespaces.
+ * If CRI does not know the container, asks containerd: first in the namespace that the cgroup path names, then in the usual
+ * ones.
  */
 static int ask_containerd(const struct question *q, struct engine_name *ret)
 {

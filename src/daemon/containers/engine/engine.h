@@ -1,6 +1,4 @@
-/*
- * Asks container engines for a container's name. Names are only displayed: no decision depends on an engine.
- */
+/* Asks container engines for a container's name. Names are only displayed: no decision depends on an engine. */
 #pragma once
 
 #include <stdint.h>

@@ -47,8 +47,6 @@ uint64_t engine_names_retry_ns(unsigned failures)
 	return ns < ENGINE_AGAIN_MOST_NS ? ns : ENGINE_AGAIN_MOST_NS;
 }
 
-/* ---- the thread ---- */
-
 static void note_failure(struct engine_names *n, unsigned i, int r)
 {
 	struct socket_state *s = &n->state[i];
@@ -107,8 +105,6 @@ static void *run(void *data)
 	pthread_mutex_unlock(&n->worker.lock);
 	return NULL;
 }
-
-/* ---- the main thread ---- */
 
 static struct question *take_answer(struct engine_names *n)
 {

@@ -40,5 +40,4 @@ struct engine_names *engine_names_stop(struct engine_names *names);
  */
 bool engine_names_request(struct engine_names *names, const struct container *container);
 
-/* Returns how long to wait after this many failures in a row. Pure. */
 uint64_t engine_names_retry_ns(unsigned failures);

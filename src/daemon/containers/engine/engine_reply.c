@@ -37,8 +37,7 @@ static void put_label(struct engine_name *name, const char *key, const char *val
 		PUT(name->name, value);
 }
 
-/* ---- docker and podman: docs.docker.com, Engine API, ContainerInspect ---- */
-
+/* Source of the format: docs.docker.com, Engine API, ContainerInspect. Podman uses the same format. */
 int engine_reply_docker(const char *text, size_t size, const char *id, struct engine_name *ret)
 {
 	struct engine_name name = { 0 };
@@ -58,8 +57,6 @@ int engine_reply_docker(const char *text, size_t size, const char *id, struct en
 	*ret = name;
 	return 0;
 }
-
-/* ---- CRI ---- */
 
 unsigned char *engine_request_cri(const char *id, size_t *ret_size)
 {
@@ -96,8 +93,6 @@ int engine_reply_cri(const unsigned char *data, size_t size, const char *id, str
 		cri__container_status_response__free_unpacked(reply, NULL);
 	return r;
 }
-
-/* ---- containerd ---- */
 
 unsigned char *engine_request_containerd(const char *id, size_t *ret_size)
 {

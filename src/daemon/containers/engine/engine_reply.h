@@ -21,16 +21,13 @@ struct engine_name {
 	char image[ENGINE_IMAGE_MAX];
 };
 
-/*
- * Parse an engine's reply. Return 0 and write *ret, -ENOENT if the reply is about another container, -EPROTO if it is
- * malformed.
- */
+/* Return 0, -ENOENT if the reply is about another container, or -EPROTO if it is malformed. */
 int engine_reply_docker(const char *text, size_t size, const char *id, struct engine_name *ret);
 int engine_reply_cri(const unsigned char *data, size_t size, const char *id,
 		     struct engine_name *ret);
 int engine_reply_containerd(const unsigned char *data, size_t size, const char *id,
 			    struct engine_name *ret);
 
-/* Make a request for the container with that id, which the caller frees. Return NULL if out of memory. */
+/* The caller frees the result. NULL if out of memory. */
 unsigned char *engine_request_cri(const char *id, size_t *ret_size);
 unsigned char *engine_request_containerd(const char *id, size_t *ret_size);

@@ -1,12 +1,11 @@
 /*
- * A manifest has the SHA-256 hashes of the libraries that may be put into containers. The lines have
- * the format of sha256sum:
+ * A manifest has the SHA-256 hashes of the libraries that may be put into containers. The lines have the format of sha256sum:
  *
  *     allot-manifest 1
  *     3fa1...(64 digits)  liballot.so
  *
- * The first line identifies the format; '#' begins a comment line. A name may occur several times,
- * for example for an old and a new library. Pure; thread safe.
+ * The first line identifies the format; '#' begins a comment line. A name may occur several times, for example for an old and a
+ * new library. Pure; thread safe.
  */
 #pragma once
 
@@ -32,5 +31,4 @@ struct manifest {
 int manifest_parse(const char *text, size_t size, struct manifest *ret, struct error *err);
 bool manifest_has(const struct manifest *manifest, const char *name,
 		  const uint8_t sha256[SHA256_BYTES]);
-/* Writes the hash as hexadecimal digits. */
 void manifest_format(const uint8_t sha256[SHA256_BYTES], char ret[2 * SHA256_BYTES + 1]);

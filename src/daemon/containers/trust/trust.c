@@ -25,8 +25,6 @@
 #define SIGNATURE_SUFFIX ".sig"
 #define SETTLED_S 2
 
-/* ---- signatures ---- */
-
 #define GNUTLS "libgnutls.so.30"
 #define BEGIN "-----BEGIN PUBLIC KEY-----"
 #define END "-----END PUBLIC KEY-----"
@@ -87,10 +85,7 @@ static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 	return r;
 }
 
-/*
- * Returns 0 if one of the concatenated keys in `pem` has signed the data, or -EKEYREJECTED if none has. Returns -EINVAL if
- * there is no key, or if a key is not an Ed25519 key.
- */
+/* Returns 0 if one of the keys in `pem` has signed the data; -EINVAL if there is no key; else as verify_by(). */
 static int verify(const char *pem, const void *bytes, size_t size,
 		  const uint8_t signature[SIGNATURE_BYTES], struct error *err)
 {
@@ -110,8 +105,6 @@ static int verify(const char *pem, const void *bytes, size_t size,
 	}
 	return r;
 }
-
-/* ---- files ---- */
 
 enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
 
@@ -161,8 +154,6 @@ struct trust *trust_free(struct trust *trust)
 	return NULL;
 }
 
-/* ---- detection of changes ---- */
-
 /* Any write changes the ctime, which no program can set. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
@@ -183,10 +174,7 @@ static bool is_unchanged(const struct trust *trust, const char *path)
 	return true;
 }
 
-/*
- * Returns true if no file was changed very recently. Two writes within one tick of the kernel's clock get the same times, so
- * the second write may go unnoticed. A file that was just changed must therefore be read again.
- */
+/* Two writes within one tick of the kernel's clock get the same times, so a file that was just changed must be read again. */
 static bool are_settled(const struct trust *trust)
 {
 	time_t now = time(NULL);
@@ -195,8 +183,6 @@ static bool are_settled(const struct trust *trust)
 			return false;
 	return true;
 }
-
-/* ---- the check ---- */
 
 /* A user who can write the file of keys decides what is trusted, so only root or the daemon's user may own it. */
 static int check_owner(const char *path, const struct stat *st, struct error *err)

@@ -38,5 +38,5 @@ bool trust_is_good(struct trust *trust, const char *path);
  */
 int trust_refuse(struct trust *trust, struct error *err);
 
-/* Returns the number of refusals; 0 if `trust` is NULL. */
+/* 0 if `trust` is NULL */
 uint64_t trust_refused(const struct trust *trust);
