@@ -122,8 +122,6 @@ void mps_fail(struct mps_group *g, const char *why)
 	mps_report_fault(g, MPS_FAULT_START, 0, g->why);
 }
 
-/* ---- starting a control daemon ---- */
-
 /* Reports that the control daemon ended before it could be watched. Its output is the only explanation. */
 static int ended_at_once(const struct mps_group *g, struct error *err)
 {
@@ -278,12 +276,7 @@ int mps_group_start(struct mps_group *g, struct error *err)
 	return 0;
 }
 
-/* ---- after the end of a control daemon ---- */
-
-/*
- * Kills those servers of earlier control daemons that still run. Most servers end by themselves, but a stopped one does not.
- * Returns true if all have ended.
- */
+/* Kills old servers that still run, since a stopped one does not end by itself. Returns true if all have ended. */
 static bool end_old(struct mps_group *g)
 {
 	unsigned count = 0;

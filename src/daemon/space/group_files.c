@@ -63,9 +63,7 @@ int mps_make_dirs(const struct node *node, const struct mps_record *record, bool
 	return r;
 }
 
-/* ---- deleting ---- */
-
-/* Deletes everything in a directory. Takes ownership of dir_fd. */
+/* Takes ownership of dir_fd. */
 static void empty(int dir_fd, unsigned depth)
 {
 	DIR *dir = fdopendir(dir_fd);
@@ -123,8 +121,6 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 	}
 	return fd;
 }
-
-/* ---- the .json file ---- */
 
 int mps_save(const struct node *node, const struct mps_record *record, struct error *err)
 {

@@ -1,13 +1,12 @@
 /*
- * A group is the tenants that run on a card at the same time, through an MPS control daemon and its servers (group.h). Its
- * files, below "<run dir>/mps":
+ * The files of a group that shares a card by MPS (group.h), below "<run dir>/mps":
  *
  *   <id>.json    the group and its control daemon's process, for the next daemon
  *   <id>/pipe    where the control daemon listens; clients see only this directory
  *   <id>/log     log of control daemon and servers
  *
- * The id is "<card's index>-<number>". Files in pipe belong to the tenants' user, and are deleted without following links.
- * Main thread only.
+ * The id is "<card's index>-<number>". Files in pipe belong to the tenants' user, and are deleted without following links. Main
+ * thread only.
  */
 #pragma once
 
@@ -21,7 +20,7 @@
 
 #define MPS_ID_MAX 24
 
-/* The contents of the .json file. */
+/* the contents of the .json file */
 struct mps_record {
 	char id[MPS_ID_MAX];
 	struct card *card;
@@ -47,13 +46,9 @@ int mps_make_dirs(const struct node *node, const struct mps_record *record, bool
 /* Deletes a group's files, and logs those that cannot be deleted. */
 void mps_delete_files(const struct node *node, const char *id);
 
-/*
- * Opens the group's log for reading and appending. This process and the control daemon share the descriptor. `is_new`: replaces
- * the file. Returns the descriptor or -errno.
- */
+/* This process and the control daemon share the descriptor. `is_new`: replaces the file. Returns the descriptor or -errno. */
 int mps_open_log(const struct node *node, const char *id, bool is_new, struct error *err);
 
-/* Writes the .json file. Returns 0 or -errno. */
 int mps_save(const struct node *node, const struct mps_record *record, struct error *err);
 /*
  * Calls found(data) for each group of the previous daemon. Deletes the files of a group whose card is gone, or whose .json file

@@ -1,6 +1,4 @@
-/*
- * Shared by the two files of an MPS group (group.h): group.c starts and ends its control daemon, group_watch.c watches it.
- */
+/* Shared by the files of an MPS group: group.c starts and ends its control daemon, group_watch.c watches it. */
 #pragma once
 
 #include "daemon/space/group_state.h"
@@ -9,7 +7,7 @@
 void mps_watch_due(void *data, uint32_t events);
 void mps_control_exited(void *data, uint32_t events);
 
-/* Returns how to run nvidia-cuda-mps-control (mps_spawn.h) for this group: with which pipe directory, and as which user. */
+/* for nvidia-cuda-mps-control with this pipe directory, as the group's user */
 struct mps_spawn mps_group_spawn(const struct mps_group *group, const char *pipe_dir);
 
 /* mps_fail() puts the group into MPS_FAILED and reports the fault; mps_report_fault() only reports a fault. */
@@ -29,8 +27,5 @@ void mps_handle_exit(struct mps_group *group);
  * group's timer calls this function again.
  */
 void mps_restart_when_clear(struct mps_group *group);
-/*
- * Returns true for SETTLE_NS after a restart began. A start that fails in this time is retried, because old processes may have
- * disturbed it.
- */
+/* Returns true for SETTLE_NS after a restart began: a start that fails in this time is retried. */
 bool mps_is_settling(const struct mps_group *group);

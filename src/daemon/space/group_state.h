@@ -1,6 +1,4 @@
-/*
- * The state of one group's MPS control daemon (group.h), for group.c and group_watch.c. Main thread only.
- */
+/* The state of one group's MPS control daemon (group.h), for group.c and group_watch.c. Main thread only. */
 #pragma once
 
 #include "daemon/space/mps_command.h"
@@ -22,7 +20,7 @@ enum mps_fault {
 	MPS_FAULT_START,
 	MPS_FAULT_CONTROL,
 	MPS_FAULT_SERVER,
-	MPS_FAULT_HUNG,   /* the control daemon or a server is stopped or does not answer */
+	MPS_FAULT_HUNG,
 	MPS_FAULT_CLIENT, /* a client's work was discarded because of its own fault */
 	MPS_FAULTS
 };
@@ -36,10 +34,10 @@ typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int p
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {
-	struct mps_group *next; /* next in space_groups.c's list of groups */
+	struct mps_group *next;
 	struct node *node;
 	struct mps_record record;
-	bool is_open;     /* see group_files.h */
+	bool is_open;     /* clients of any user may connect (mps_make_dirs()) */
 	unsigned members; /* number of tenants; set by space_groups.c */
 	mps_faulted faulted;
 	mps_ended ended;
@@ -53,8 +51,8 @@ struct mps_group {
 	struct mps_command *command;
 	bool is_start_requested; /* the server was asked to start since MPS_STARTING began */
 	uint64_t begun_ns, checked_ns;
-	uint64_t again_ns;            /* when restarting began; 0: not restarting */
-	struct mps_processes scanned; /* processes that the last scan found */
+	uint64_t again_ns; /* when restarting began; 0: not restarting */
+	struct mps_processes scanned;
 	/* servers of earlier control daemons that have not ended */
 	struct mps_server old[MPS_SERVERS_MAX];
 	unsigned old_count;
@@ -64,7 +62,7 @@ struct mps_group {
 	/* faulty: pid of the server that last reported a fatal fault, 0: none; faulty_ns: when */
 	int faulty;
 	uint64_t faulty_ns;
-	unsigned restarts; /* number of restarts since restarts_since_ns */
+	unsigned restarts;
 	uint64_t restarts_since_ns;
 	int log_fd;
 	off_t log_at;

@@ -1,6 +1,4 @@
-/*
- * Watches a group's MPS control daemon and servers, while they start and afterwards.
- */
+/* Watches a group's MPS control daemon and servers, while they start and afterwards. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -27,8 +25,6 @@
 #define STOPPED_SCANS 3
 #define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
 
-/* ---- the log of control daemon and servers ---- */
-
 static void server_exited(struct mps_group *g, int pid)
 {
 	char what[MPS_WHY_MAX];
@@ -43,10 +39,7 @@ static void server_exited(struct mps_group *g, int pid)
 	mps_kill_to_restart(g);
 }
 
-/*
- * Returns true if the line may explain a failed start. "rror" matches "error" and "Error"; "annot" matches "cannot" and
- * "Cannot".
- */
+/* Returns true if the line may explain a failed start. "rror" is in "error" and "Error", "annot" in "cannot" and "Cannot". */
 static bool explains_failure(const char *text)
 {
 	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
@@ -118,8 +111,6 @@ static void read_log(struct mps_group *g)
 		g->log_at = 0;
 }
 
-/* ---- starting ---- */
-
 static void set_ready(struct mps_group *g)
 {
 	g->state = MPS_READY;
@@ -136,10 +127,7 @@ static void status_done(void *data, int status, const char *text)
 	g->command = NULL;
 	if (g->state != MPS_STARTING)
 		return;
-	/*
-	 * In the states INITIALIZING and FAULT, the server is not ready. A driver without get_server_status answers with
-	 * another text; its server counts as ready once it is listed.
-	 */
+	/* A driver without get_server_status answers with another text; its server counts as ready once it is listed. */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
 		set_ready(g);
 }
@@ -195,8 +183,6 @@ static void start_due(struct mps_group *g)
 	run_command(g, "get_server_list", ANSWER_NS, list_done);
 }
 
-/* ---- watching ---- */
-
 static bool is_in(const struct mps_processes *scanned, int pid)
 {
 	for (unsigned i = 0; i < scanned->server_count; i++)
@@ -235,8 +221,8 @@ static void check_done(void *data, int status, const char *text)
 }
 
 /*
- * A server in state FAULT takes no new client before all its present clients have ended, which may never happen. The clients'
- * work is lost anyway, so this function starts a new control daemon.
+ * A server in state FAULT takes no new client before all its clients have ended, which may never happen. So this function
+ * starts a new control daemon.
  */
 static void fault_done(void *data, int status, const char *text)
 {
@@ -273,20 +259,14 @@ static void detect_stopped(struct mps_group *g)
 		set_hung(g, pid, pid == g->record.pid ? "control daemon" : "server", "is stopped");
 }
 
-/*
- * Returns true if the control daemon has ended. Its servers end with it, and then must not be reported: mps_control_exited()
- * reports the control daemon's end.
- */
+/* Returns true if the control daemon has ended: its servers then end too, and must not be reported one by one. */
 static bool is_control_over(const struct mps_group *g)
 {
 	struct pollfd p = { .fd = g->pidfd, .events = POLLIN };
 	return poll(&p, 1, 0) > 0;
 }
 
-/*
- * Reports servers that ended since the last scan. Returns false if the control daemon has ended, or if the reports have moved
- * the group out of MPS_READY and MPS_HUNG.
- */
+/* Returns false if the control daemon has ended, or if a reported exit moved the group out of MPS_READY and MPS_HUNG. */
 static bool detect_exits(struct mps_group *g)
 {
 	struct mps_processes before = g->scanned;
@@ -327,9 +307,8 @@ static void watch_due(struct mps_group *g)
 }
 
 /*
- * The timer calls this if the control daemon still runs in state MPS_ENDING. Kills the control daemon until END_NS has passed.
- * Then reports to the members that it has not exited or, if there are none, logs that once. mps_control_exited() handles a
- * later exit.
+ * The timer calls this while the control daemon still runs in state MPS_ENDING. Kills it until END_NS has passed. Then tells
+ * the members that it has not exited or, without members, logs this once.
  */
 static void end_due(struct mps_group *g)
 {

@@ -45,8 +45,6 @@ int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *
 			 "utilities (nvidia-compute-utils on Debian and Ubuntu)");
 }
 
-/* ---- the user to run as ---- */
-
 struct identity {
 	bool changes;
 	uid_t uid;
@@ -68,10 +66,7 @@ static void identify(uid_t uid, struct identity *ret)
 		ret->group_count = 0;
 }
 
-/*
- * Runs in the forked child. Uses system calls directly: libc's functions would synchronize with other threads, which do not
- * exist in the child.
- */
+/* In the forked child, libc's functions would synchronize with threads that do not exist there, so use system calls. */
 static bool switch_user(const struct identity *who)
 {
 	if (!who->changes)
@@ -80,8 +75,6 @@ static bool switch_user(const struct identity *who)
 	       syscall(SYS_setresgid, who->gid, who->gid, who->gid) == 0 &&
 	       syscall(SYS_setresuid, who->uid, who->uid, who->uid) == 0;
 }
-
-/* ---- the program's environment ---- */
 
 struct environment {
 	char text[ENVIRONMENT_MAX][PATHS_MAX + 32];
@@ -129,10 +122,7 @@ static _Noreturn void exec_program(const struct mps_spawn *s, char *const *argv,
 	_exit(127);
 }
 
-/*
- * Runs the program as a grandchild of the daemon, so that the daemon need not wait for the program's end (as in checkpoint.c).
- * Sends the program's pid to the daemon.
- */
+/* Starts the program as a grandchild, so that the daemon need not wait for it. Sends its pid to the daemon. */
 static _Noreturn void spawn_detached(int fd, const struct mps_spawn *s, char *const *argv,
 				     char *const *envp, const struct identity *who)
 {

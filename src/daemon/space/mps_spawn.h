@@ -28,10 +28,7 @@ struct mps_spawn {
 	uid_t uid;              /* user to run as: this daemon's; any user if the daemon is root */
 	/* in_fd: the program's stdin; out_fd: its stdout and stderr; the caller keeps both open */
 	int in_fd, out_fd;
-	/*
-	 * If true, the program gets its own session and is not this daemon's child, so it may outlive this daemon and leaves no
-	 * zombie. If false, the caller must wait for the child's end.
-	 */
+	/* If true, the program may outlive this daemon and leaves no zombie. If false, the caller must wait for its end. */
 	bool is_detached;
 };
 

@@ -17,10 +17,7 @@ static void add_server(struct mps_processes *s, int pid)
 		s->server[s->server_count++] = server;
 }
 
-/*
- * Adds the children of one thread as servers (/proc/PID/task/TID/children, proc(5)): any thread of the control daemon may
- * start a server.
- */
+/* Any thread of the control daemon may start a server. /proc/PID/task/TID/children lists a thread's children (proc(5)). */
 static void add_children(struct mps_processes *s, int pid, const char *task)
 {
 	char name[64], text[512], *save = NULL;

@@ -33,8 +33,6 @@ static bool is_namespaces(const char *group)
 	return !strncmp(group, "namespace/", strlen("namespace/"));
 }
 
-/* ---- faults that a group reports ---- */
-
 /* A client's fault concerns only that client's tenant. */
 static bool concerns(const struct tenant *t, const struct mps_group *group, enum mps_fault fault,
 		     int pid)
@@ -84,8 +82,6 @@ static void ended(struct mps_group *group)
 	*link = group->next;
 	mps_group_free(group);
 }
-
-/* ---- groups ---- */
 
 static int add_group(struct node *node, const struct mps_record *record, struct mps_group **ret,
 		     struct error *err)
@@ -209,8 +205,6 @@ static int check_full(const struct node *node, const struct mps_group *group, st
 			 group->record.group, node->config.mps_clients, group->record.card->index);
 }
 
-/* ---- deciding how a tenant shares ---- */
-
 int space_read_request(const json_t *request, struct sharing_request *ret, struct error *err)
 {
 	struct sharing_request wanted = { 0 };
@@ -261,8 +255,6 @@ int space_choose(struct node *node, const struct sharing_request *wanted,
 	return r >= 0 && group ? check_full(node, group, err) : r;
 }
 
-/* ---- joining and leaving a group ---- */
-
 static struct mps_threads threads_of(const struct tenant *t)
 {
 	const struct tenant_device_terms *d = &t->terms.device[0];
@@ -300,10 +292,7 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 	return r;
 }
 
-/*
- * An adopted tenant that cannot join its group goes on, since it may have running processes. tenant->space_fault then says why
- * it could not join.
- */
+/* An earlier daemon's tenant that cannot join its group stays, since its processes may run; space_fault says why. */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {
 	struct error why = { 0 };
@@ -351,8 +340,6 @@ bool space_is_client(const struct tenant *tenant)
 	return tenant->terms.sharing.way == SHARING_SPACE;
 }
 
-/* ---- getters ---- */
-
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 {
 	if (tenant->space)
@@ -360,11 +347,7 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 	return tenant->space != NULL;
 }
 
-/*
- * Passes MPS's environment variables for a client to add(): pipe directory, limit of GPU time (rounded to whole pairs of SMs,
- * threads.h), priority and quota. The limits apply from a process's first context on. A process keeps the limits that it was
- * started with, even if they are raised later.
- */
+/* The limits apply from a process's first context on: a running process keeps its limits, even if they are raised. */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {
 	const struct promise *p = &t->terms.device[0].promise;

@@ -11,17 +11,14 @@
 
 struct mps_group;
 
-/* Numbers of groups and of their tenants. `faults` counts by kind (space_fault_name()) since the daemon started. */
+/* `faults` counts by kind (space_fault_name()) since the daemon started. */
 struct space_figures {
 	uint64_t groups;
 	uint64_t tenants;
 	uint64_t faults[SPACE_FAULT_KINDS];
 };
 
-/*
- * space_open() loads the previous daemon's groups. space_sweep() ends the groups without a tenant; call it once tenants are
- * adopted.
- */
+/* space_open() loads the previous daemon's groups. space_sweep() ends groups without a tenant; call it after adopt_all(). */
 int space_open(struct node *node, struct error *err);
 void space_sweep(struct node *node);
 /* Call before the daemon ends. From then on, the removal of a tenant leaves its group running for the next daemon. */
@@ -37,10 +34,7 @@ int space_choose(struct node *node, const struct sharing_request *request,
 /* Reads the members "sharing" and "group" of a JSON request. Returns 0, or -EINVAL for an invalid value. */
 int space_read_request(const json_t *request, struct sharing_request *ret, struct error *err);
 
-/*
- * Handler of the event tenant_added (subsystem.h): starts the tenant's group, if it has one. If that fails, a new tenant is
- * refused, but an adopted tenant stays.
- */
+/* Handler of the event tenant_added (subsystem.h). If the tenant's group cannot start, a new tenant is refused. */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
 /* Call when a process has ended. Remembers its pid, because MPS may report its fault later. */

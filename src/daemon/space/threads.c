@@ -6,10 +6,7 @@
 
 struct mps_threads mps_threads_for(double limit_pct, unsigned sms)
 {
-	/*
-	 * Round to the nearest pair of SMs, so that limits with a sum of 100 share no SM. If two are equally near, take the
-	 * smaller.
-	 */
+	/* Take the nearest pair of SMs, the smaller if two are equally near: so limits with a sum of 100 share no SM. */
 	double wanted = fmax(ceil(limit_pct * sms / 100 / PAIR - 0.5 - 1e-6), 1) * PAIR;
 
 	if (!sms)
