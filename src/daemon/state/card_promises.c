@@ -28,8 +28,8 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 }
 
 /*
- * `p` sums the needs of all containers, but some containers of a pod never run at the same time. Subtracts from `p` the
- * difference between this sum and the most that the pods need at any one time. If out of memory, subtracts nothing.
+ * Some containers of a pod never run at the same time (pod_stage.h), so they can use the same memory and cores. Subtracts from
+ * `p` what is thereby counted twice. If out of memory, subtracts nothing.
  */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)
@@ -131,10 +131,7 @@ static void update_guarantees(struct node *node, const struct card *card)
 	double most_pct = INFINITY;
 	size_t users = 0;
 	struct tenant *t;
-	/*
-	 * Reduce guarantees only if their sum exceeds 100 %. For each pod, node_promised() adds only the most that the pod
-	 * needs at any one time. If out of memory, reduce none.
-	 */
+	/* node_promised() counts for each pod the most that it needs at any one time. If out of memory, reduce nothing. */
 	if (sums && uids && node_promised(node, card, NULL).promised_cores_pct > 100) {
 		TAILQ_FOREACH(t, &node->tenants, link)
 			for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -175,10 +172,7 @@ void node_update_unpromised_quotas(struct node *node, const struct card *card)
 				tenant_set_quota(t, i, promise_unpromised_bytes(&p));
 }
 
-/*
- * node_update_unpromised_quotas() walks over all tenants for each card. So first find, in one walk, the cards for which it must
- * be called.
- */
+/* First find the cards in one walk: each call of node_update_unpromised_quotas() walks over all tenants. */
 void node_update_all_unpromised_quotas(struct node *node)
 {
 	bool has_unpromised[NODE_MAX_CARDS] = { false };

@@ -10,9 +10,8 @@ struct node;
 struct tenant;
 
 /*
- * Sums the promises except those to `except` (may be NULL). For a pod's containers that never run at the same time
- * (pod_stage.h), counts the most that the pod needs at any one time. Memory that tenants hold counts as their processes report
- * it.
+ * Sums the promises except those to `except` (may be NULL). Counts for each pod the most that the pod needs at any one time
+ * (pod_stage.h). Memory that tenants hold counts as their processes report it.
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);
@@ -28,17 +27,12 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
 /*
- * If the guarantees on a card exceed 100 %, reduces them by user (promise_user_most_pct()). Gives the results to the cards'
- * arbiters, the threads that grant GPU time.
- * Handler of the event tenants_changed (subsystem.h): until it runs, a new or changed tenant has its whole guarantee, and the
- * arbiters reduce the guarantees by tenant.
+ * Handler of the event tenants_changed (subsystem.h). If the guarantees on a card exceed 100 %, reduces them by user
+ * (promise_user_most_pct()) and tells the card's arbiter. Until this has run, a new or changed tenant has its whole guarantee,
+ * and the arbiter reduces the guarantees by tenant.
  */
 void node_update_guarantees(struct node *node);
 
-/*
- * Sets the quotas of tenants that asked for no amount of memory: each may use all memory that is promised to no tenant. Leaves
- * out retired tenants: removed ones that still have processes.
- */
+/* Each tenant that asked for no amount of memory may use all memory that is promised to no tenant, unless it is retired. */
 void node_update_unpromised_quotas(struct node *node, const struct card *card);
-/* Calls node_update_unpromised_quotas() for each card that has a tenant without a promised amount. */
 void node_update_all_unpromised_quotas(struct node *node);

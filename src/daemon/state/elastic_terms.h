@@ -16,13 +16,10 @@ void elastic_apply(struct tenant *tenant);
 /* Returns whether the tenant may borrow: its own choice, or else the daemon's setting. */
 bool elastic_is_on(const struct tenant *tenant);
 
-/*
- * Logs each limit that, since it was last logged, changed by five percentage points or more, or returned to the tenant's own
- * limit. Call about once a second.
- */
+/* Logs each limit that changed by five percentage points or more, or returned to the tenant's own. Call once a second. */
 void elastic_log(struct tenant *tenant);
 
-/* Converts the choice for requests and state files: true, false, or null for the daemon's setting. */
+/* true, false, or null for the daemon's setting */
 json_t *elastic_choice_to_json(enum elastic_choice choice);
 /* Reads "elastic". Returns 1 if *ret was written, 0 if it is absent or null, -EINVAL for another type. */
 int elastic_choice_from_json(const json_t *object, enum elastic_choice *ret, struct error *err);

@@ -40,10 +40,7 @@ static struct stored_fd *find(struct fd_store *s, uint64_t key)
 	return NULL;
 }
 
-/*
- * Returns true if closing the descriptor cannot block. A tenant's own file system (FUSE) can block close() and stat().
- * AT_STATX_DONT_SYNC makes statx() answer without asking the file system.
- */
+/* A tenant's own file system (FUSE) can block close() and stat(). With AT_STATX_DONT_SYNC, statx() does not ask it. */
 static bool has_nonblocking_close(int fd)
 {
 	struct statx is;

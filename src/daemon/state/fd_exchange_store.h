@@ -12,9 +12,9 @@
 
 struct fd_store;
 
-/* Makes the store of one tenant. Returns NULL if out of memory. */
+/* NULL if out of memory */
 struct fd_store *fd_store_new(void);
-/* Closes all descriptors and frees the store. NULL is allowed; returns NULL. */
+/* Closes all descriptors. NULL is allowed; returns NULL. */
 struct fd_store *fd_store_free(struct fd_store *s);
 
 /*

@@ -28,10 +28,7 @@ static bool is_same_pod(const struct pod_stage *a, const struct pod_stage *b)
 	       !memcmp(a->uid, b->uid, a->uid_length);
 }
 
-/*
- * Returns true if container `stage` runs at the same time as the init container `init` or, if `init` is NULL, at the same time
- * as the pod's ordinary containers.
- */
+/* Returns true if the container runs at the same time as `init` or, if `init` is NULL, as the pod's ordinary containers. */
 static bool runs_beside(const struct pod_stage *stage, const struct pod_stage *init)
 {
 	if (stage->is_sidecar)
@@ -66,10 +63,7 @@ static void raise_to(struct stage_amount *most, const struct stage_amount *a)
 		most->cores_pct = a->cores_pct;
 }
 
-/*
- * Returns what the pod needs: the maximum over its stages (pod_stage.h) or, if `beside` is given, over the stages in which
- * `beside` runs.
- */
+/* Returns the maximum over the pod's stages or, if `beside` is given, over the stages in which `beside` runs. */
 static struct stage_amount needed(const struct stage_item *items, size_t count,
 				  const struct pod_stage *pod, const struct pod_stage *beside)
 {

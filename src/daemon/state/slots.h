@@ -1,6 +1,6 @@
 /*
  * A slot is one of the numbered parts of a card: a scheduler sees a card as devices "<UUID>-<n>", where n is the slot. Two
- * claims (containers' rights to cards) never share a slot. The functions change only the set that they are given.
+ * claims never share a slot. The functions change only the set that they are given.
  */
 #pragma once
 

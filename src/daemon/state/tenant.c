@@ -62,9 +62,8 @@ void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_P
 }
 
 /*
- * The directory belongs to the daemon's user, because a restarted daemon reads the tenant's terms from it. Other users may
- * enter it (0755), unless the daemon is private. A claim's directory is always open: it is mounted into a container, whose
- * processes run as any user.
+ * The directory belongs to the daemon's user, because a restarted daemon reads the tenant's terms from it. A claim's directory
+ * is always open (0755): it is mounted into a container, whose processes run as any user.
  */
 static int make_directory(struct tenant *tenant, struct error *err)
 {
@@ -152,10 +151,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 	}
-	/*
-	 * Align the turns of a tenant with several cards (a gang). Negative: its turns are not aligned, because it has one
-	 * card, there are too many gangs, or the node aligns none.
-	 */
+	/* Negative: no gang, because the tenant has one card, there are too many gangs, or the node aligns no turns. */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
 			       ? gangs_add(tenant->node->gangs)
 			       : -1;
@@ -210,10 +206,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	return 0;
 }
 
-/*
- * Makes no new arena (host memory for swapping): the processes keep the previous daemon's arena. So memory of processes that
- * join later cannot be swapped.
- */
+/* Makes no new arena: the processes keep the old one, and memory of processes that join later cannot be swapped. */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err)
 {

@@ -33,7 +33,7 @@ struct tenant_claim {
 	bool is_uncontrolled; /* the claim asks for a container without the library */
 };
 
-/* A tenant's terms, as requested. Saved in the state file, and read again at adoption. */
+/* A tenant's terms, as requested. Saved in the state file, for the next daemon. */
 struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
@@ -57,7 +57,7 @@ struct tenant_terms {
 	struct tenant_device_terms {
 		struct card *card;
 		struct promise promise;
-		/* the numbered parts of the card that the claim has (slots.h); empty without a claim */
+		/* parts of the card that the claim has (slots.h); empty without a claim */
 		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 	struct tenant_claim claim;
@@ -74,14 +74,14 @@ struct tenant_device {
 	double guaranteed_pct;
 	/* sums over ended processes: refused allocations, and ns waited until a launch was allowed */
 	uint64_t denied, waited_ns;
-	double limit_logged_pct; /* limit in percent as last logged; 0: never logged */
+	double limit_logged_pct; /* as last logged; 0: never */
 	uint64_t attributed_ns;  /* charged time already divided among the tenant's GPU tasks */
 	/* charged time already added to the use of the Kubernetes namespace */
 	uint64_t counted_ns;
 	uint64_t published_ns;       /* charged time already added to the card's published use */
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
-	/* how many censuses (readings of NVML) in a row have shown more memory than the quota */
+	/* how many censuses in a row have shown more memory than the quota */
 	struct census_over over;
 	struct time_account unpaid; /* GPU time used beyond the charge */
 };
@@ -106,10 +106,7 @@ struct process {
 	uint64_t start_time;
 	int pidfd;
 	struct loop_source *source;
-	/*
-	 * Data of census_compare.c for each device. A census is a reading of NVML. The ledger is the memory that the processes
-	 * report in their slots.
-	 */
+	/* for census_compare.c */
 	struct process_census {
 		/* the process slot's values when the census in progress was requested */
 		uint64_t used_before, fresh_before, swapped_before;
@@ -135,7 +132,7 @@ struct process {
 
 struct tenant {
 	TAILQ_ENTRY(tenant) link;
-	struct text_index_entry by_name, by_id; /* entries in the node's indexes */
+	struct text_index_entry by_name, by_id;
 	struct node *node;
 	struct tenant_terms terms;
 	struct region_host region;
@@ -179,7 +176,8 @@ struct tenant {
 	/* path in cgroup version 2 of the command's own cgroup (daemon/tasks/commands/command_cgroups.h); NULL: it has none */
 	char *command_cgroup;
 	uint64_t command_cgroup_id;
-	unsigned command_offenders; /* offenders of the tenant that were told to end */
+	/* processes of the command that were told to end for a violation */
+	unsigned command_offenders;
 	/* when all processes in that cgroup are killed for a violation; 0: never */
 	uint64_t command_end_ns;
 	int command_pid; /* descendants of this process belong to the tenant; 0: none */
@@ -187,7 +185,8 @@ struct tenant {
 	/* reports the end of command_pid; NULL unless this command started before this daemon */
 	struct loop_source *command_source;
 	int command_pidfd; /* valid while command_source is not NULL */
-	bool grace;        /* adopted: may lack holders and processes until grace_end_ns */
+	/* an earlier daemon's tenant may lack holders and processes until grace_end_ns */
+	bool grace;
 	uint64_t grace_end_ns;
 	/* the previous daemon's processes that have not joined this daemon, or still copy their use to it; NULL: none */
 	struct old_process *old;
@@ -228,15 +227,9 @@ int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenan
 /* Like tenant_new(), for a tenant whose files exist. After a failure, the files stay as they are. */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err);
-/*
- * Frees the tenant in memory. Its files stay, and live processes keep their slots for the next daemon. NULL is allowed;
- * returns NULL.
- */
+/* Frees the tenant in memory. Its files and the slots of live processes stay. NULL is allowed; returns NULL. */
 struct tenant *tenant_free(struct tenant *tenant);
-/*
- * Frees the tenant and deletes its files. No process of the tenant may live. `why` is logged; it is NULL if the tenant could
- * not be made.
- */
+/* No process of the tenant may live. `why` is logged; it is NULL if the tenant could not be made. */
 void tenant_remove(struct tenant *tenant, const char *why);
 /* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);
@@ -250,17 +243,13 @@ bool tenant_retire(struct tenant *tenant, const char *why);
 int tenant_check_not_retired(const struct tenant *tenant, struct error *err);
 /* The places where a tenant's directory may be: tenant_dir_path(). */
 enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
-/*
- * Deletes the daemon's files in a tenant's directory, and the directory if it is then empty; otherwise logs a warning. The
- * tenant need not be in memory.
- */
+/* Deletes the daemon's files in a tenant's directory, then the directory if it is empty. The tenant need not be in memory. */
 void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id);
 /* Removes a retired tenant that has no live process, and a held tenant that also has no holder and whose `grace` is over. */
 void tenant_end_if_unused(struct tenant *tenant);
 
 /* Puts new terms of a device into force. The tenant must hold no more than the new quota. */
 void tenant_set_promise(struct tenant *tenant, unsigned device, const struct promise *promise);
-/* Sets the guarantee in force. Does nothing if it is the present one. */
 void tenant_set_guarantee(struct tenant *tenant, unsigned device, double guaranteed_pct);
 void tenant_set_priority(struct tenant *tenant, int priority);
 /* Sets share_scale, and puts the scaled shares into force. */
@@ -327,22 +316,17 @@ enum tenant_place tenant_place(const struct tenant_terms *terms);
 /* Gives a process the lowest free slot. On success takes *pidfd. Returns -ENOSPC if all slots are used. */
 int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int *pidfd,
 		       struct process **ret, struct error *err);
-/*
- * Zeroes and frees the slot. The process's memory still counts as taken on the card until the driver has freed it (drain.h).
- * Does not end the tenant.
- */
+/* The process's memory counts as taken until the driver has freed it (drain.h). Does not end the tenant. */
 void tenant_remove_process(struct process *process);
 /* Frees `process`, but keeps its slot's values. First remove it from the tenant's lessees (lessee_remove_process()). */
 void tenant_forget_process(struct process *process);
-/* Returns the process of that pid with the lowest slot, or NULL. */
+/* the one with the lowest slot; NULL if there is none */
 struct process *tenant_process_of(struct tenant *tenant, int pid);
-/* Frees all slots of that pid. */
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
 /*
- * Publishes how much work a tenant that runs alone may have in flight (LEASE_FREE). The limit is low if another tenant has a
- * process on the card, because that process may need the card at any moment. Otherwise the limit is much higher, since a new
- * process needs 0.1 s for its context. Call before the first request of a new tenant or process is answered, and after a tenant
- * or process has gone.
+ * Publishes how much work a tenant that runs alone may have in flight (LEASE_FREE): little if another tenant has a process on
+ * the card, because that process may need the card at any moment. Call before the first request of a new tenant or process is
+ * answered, and after a tenant or process has gone.
  */
 void tenant_publish_free_depth(struct node *node);

@@ -1,7 +1,4 @@
-/*
- * A slot is a process's part of the tenant's shared memory report. Gives processes slots, notices their end, and limits the
- * values that processes write to slots.
- */
+/* Gives processes slots, notices their end, and limits the values that processes write to slots. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,10 +12,7 @@
 
 /* Upper bound of a sum of waiting times, about a hundred days: no process waits that long, so a larger value is false. */
 #define WAITED_MAX_NS (UINT64_C(1) << 53)
-/*
- * Limit of walks over the slots in one call of tenant_usage(), because slots may never stop changing. A walk takes some
- * microseconds.
- */
+/* most walks over the slots in one tenant_usage(), since slots may never stop changing; a walk takes microseconds */
 #define USAGE_WALKS_MAX 100
 #define MIX_PRIME UINT64_C(0x100000001b3) /* FNV-1 prime */
 

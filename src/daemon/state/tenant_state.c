@@ -41,10 +41,7 @@ static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *use
 			 "memory_used_bytes", list);
 }
 
-/*
- * Lists the registered processes with their present usage. Also lists the previous daemon's processes that have not registered
- * with this daemon yet, with the usage from the old state file.
- */
+/* Includes the previous daemon's processes that have not registered yet, with their usage from the old state file. */
 static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
 	json_t *list = json_array();

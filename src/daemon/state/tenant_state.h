@@ -19,7 +19,7 @@ int tenant_state_save(struct tenant *tenant, bool sync, struct error *err);
 void tenant_state_save_or_retry(struct tenant *tenant, bool sync, const char *risk);
 /* Handler of node->save_timer, which tenant_save_soon() starts. `data` is the node. */
 void tenant_state_save_due(void *data, uint32_t events);
-/* Saves the state file soon if the processes hold more or less than the file says. */
+/* Saves the file soon if the processes hold more or less than it says. */
 void tenant_state_check_usage(struct tenant *tenant);
 
 struct tenant_state {
@@ -34,9 +34,7 @@ struct tenant_state {
 	char *command_cgroup; /* as tenant.command_cgroup; owned */
 };
 
-/*
- * Reads a state file, whose tenant must have `id`. Returns -EINVAL for a torn or invalid file, -ENODEV if a card is gone.
- */
+/* Reads a state file, whose tenant must have `id`. Returns -EINVAL for a torn or invalid file, -ENODEV if a card is gone. */
 int tenant_state_load(struct node *node, const char *path, const char *id, struct tenant_state *ret,
 		      struct error *err);
 /* Frees the members, not *state itself. */

@@ -90,8 +90,6 @@ void use_restore(struct tenant *tenant, double use_left_ns)
 	tenant->use = (struct fade){ .use_ns = use_left_ns, .at_ns = clock_now_ns() };
 }
 
-/* ---- the list in use.json (use_state.h) ---- */
-
 static void append(json_t *list, const char *name, uid_t uid, double left_ns)
 {
 	if (left_ns >= USE_LEAST_NS)

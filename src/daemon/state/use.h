@@ -14,21 +14,15 @@
 struct node;
 struct tenant;
 
-/* Starts a tenant with the decayed use of an earlier tenant of the same name and user. */
 void use_begin(struct tenant *tenant);
 /* Adds the GPU time that was charged since the last call. */
 void use_update(struct tenant *tenant, uint64_t now_ns);
-/* Returns the tenant's use at now_ns, in ns. */
 double use_ns(const struct tenant *tenant, uint64_t now_ns);
-/* Remembers the use of a tenant that ends. A full table drops the entry with the least use. */
+/* Remembers the use of a tenant that ends. */
 void use_end(struct tenant *tenant);
-/* Sets the use of an adopted tenant. */
 void use_restore(struct tenant *tenant, double use_ns);
 
 /* Returns the use of present and past tenants, for use.json (use_state.h). NULL if out of memory. */
 json_t *use_to_json(struct node *node);
-/*
- * Restores past uses from a list that use_to_json() made passed_ns ago. Call before there are tenants. Returns -EINVAL, and
- * restores nothing, if the list is invalid.
- */
+/* Restores what use_to_json() returned passed_ns ago: all or, on -EINVAL, nothing. Call before there are tenants. */
 int use_from_json(struct node *node, const json_t *list, uint64_t passed_ns, struct error *err);

@@ -110,10 +110,7 @@ static int watch(struct tenant *tenant, struct old_process *old)
 	return r;
 }
 
-/*
- * Returns whether the tenant's command may reconnect to keep the tenant alive. Also true if the command is unknown, or lives
- * but cannot be watched.
- */
+/* Returns false only if the tenant's command has ended, so that it cannot reconnect to keep the tenant alive. */
 static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
 {
 	int r = state->command_pid ? procfs_open_process(state->command_pid, state->command_start,
@@ -129,7 +126,7 @@ static bool watch_command(struct tenant *tenant, const struct tenant_state *stat
 	return true;
 }
 
-/* Gives the tenant those processes of `state` that may still live. Frees the entries of the others. */
+/* Gives the tenant those processes of `state` that may still live. */
 static void take_processes(struct tenant *tenant, struct tenant_state *state)
 {
 	while (state->old) {
@@ -283,10 +280,7 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 			o->registered = false;
 }
 
-/*
- * Forgets processes of the previous daemon whose usage was copied to their slots. Ends the adoption if none remains, or if
- * adopting_end_ns has passed. Returns true while polling is needed.
- */
+/* Ends the adoption if all usage was copied, or if adopting_end_ns has passed. Returns true while polling is needed. */
 static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 {
 	bool copying = false;
@@ -294,10 +288,7 @@ static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 		next = o->next;
 		if (!o->registered)
 			continue;
-		/*
-		 * Until `migrated` is set, the usage counts twice: in the slot and in unslotted_bytes. So the tenant cannot
-		 * exceed its quota while the process copies.
-		 */
+		/* Until `migrated` is set, the usage counts twice, so that the tenant cannot exceed its quota meanwhile. */
 		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
 			forget(o);
 		else

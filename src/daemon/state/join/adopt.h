@@ -20,9 +20,8 @@ unsigned adopt_all(struct node *node);
 void adopt_end_unused(struct node *node);
 
 /*
- * Notes that a process has registered. With `from_before`, the process comes from the previous daemon and copies its usage
- * into the slot. Otherwise, if the state file lists the process, it has executed a new program since, and its old usage is
- * dropped.
+ * With `from_before`, the process comes from the previous daemon and copies its usage into the slot. Otherwise the process has
+ * executed a new program, so its usage in the state file, if any, is dropped.
  */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 
@@ -38,10 +37,7 @@ bool adopt_is_expected(const struct tenant *tenant, int pid);
  */
 void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
 
-/*
- * Handler of node->adopt_timer: ends the adoption of tenants whose processes have all moved, or whose time is up. `data` is
- * the node.
- */
+/* Handler of node->adopt_timer: ends adoptions that are complete or whose time is up. `data` is the node. */
 void adopt_timer_due(void *data, uint32_t events);
 
 /* Stops watching for the end of tenant.command_pid. Call when that command or another client keeps the tenant alive again. */

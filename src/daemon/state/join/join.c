@@ -7,10 +7,7 @@
 #include "daemon/state/join/adopt.h"
 #include "daemon/util/procfs.h"
 
-/*
- * Returns the slot of a process that registers again with this daemon, because the reply was lost or the process believed the
- * daemon dead. Returns NULL for a new process or a process of an earlier daemon, both of which need a new slot.
- */
+/* Returns the slot of a process that registers again with this daemon, for example because it missed the reply; else NULL. */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {
 	if (previous_epoch == 0 ||
@@ -40,10 +37,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		*ret_is_new = false;
 		return 0;
 	}
-	/*
-	 * A process that an earlier daemon had registered, and that returns after the daemon's restart, may join even a retired
-	 * tenant: one that was removed and ends with its last process.
-	 */
+	/* A process of an earlier daemon may return even to a retired tenant, which ends with its last process. */
 	r = adopt_is_expected(tenant, pid) && previous_epoch != 0
 		    ? 0
 		    : tenant_check_not_retired(tenant, err);
@@ -51,10 +45,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		r = space_check_process(tenant, err);
 	if (r < 0)
 		return r;
-	/*
-	 * If previous_epoch is 0, a program registers for the first time. Slots of this pid then belong to an earlier program
-	 * of the process, before an exec.
-	 */
+	/* A program registers for the first time: slots of this pid are of the process's program before an exec. */
 	if (previous_epoch == 0)
 		tenant_remove_pid(tenant, pid);
 	r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);

@@ -1,6 +1,4 @@
-/*
- * A slot is a process's part of its tenant's shared memory. Gives a registering process its slot. Main thread only.
- */
+/* Gives a registering process its slot. Main thread only. */
 #pragma once
 
 #include "daemon/state/tenant.h"

@@ -31,13 +31,12 @@
 #define BACKLOG 128
 #define RETRY_ACCEPT_NS (100 * NSEC_PER_MSEC)
 
-/*
- * ---- questions of a tenant's own processes about the tenant (`allot doctor` in a container) ----
- */
-
 #define ABOUT_QUESTION_MAX 64
 
-/* Returns true for the question {"version":1,"op":"tenant"}. No other message on this socket begins with '{'. Pure. */
+/*
+ * Returns true for the question {"version":1,"op":"tenant"} of `allot doctor` in a container. No other message on this socket
+ * begins with '{'. Pure.
+ */
 static bool about_is_question(const char *message, size_t size)
 {
 	const char *op = NULL;
@@ -58,7 +57,7 @@ static json_t *device_to_json(struct tenant *tenant, unsigned device)
 			 "cores_pct", d->promise.cores_pct, "cores_limit_pct", d->promise.limit_pct);
 }
 
-/* Makes the answer to that question (docs/reference/protocol.md), which the caller frees. Returns NULL if out of memory. */
+/* Makes the answer to `allot doctor` (docs/reference/protocol.md), for the caller to free. Returns NULL if out of memory. */
 static char *about_tenant(struct tenant *tenant)
 {
 	const struct tenant_terms *t = &tenant->terms;
@@ -106,10 +105,7 @@ static void exchange_close(struct exchange *x)
 	free(x);
 }
 
-/*
- * Sends a reply and `count` descriptors, without blocking. Returns false on failure, such as a full socket buffer; the client
- * then gets no answer.
- */
+/* Does not block. Returns false on failure, such as a full socket buffer; the client then gets no answer. */
 static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
 	union {
@@ -193,10 +189,7 @@ static void answer(struct exchange *x, const struct registration_request *reques
 		tenant_remove_process(process);
 }
 
-/*
- * Keeps the descriptor that came with the request. If it cannot be kept, closer_close() closes it in another thread, because
- * close() may block.
- */
+/* If the descriptor is not kept, closer_close() closes it in another thread, because close() may block. */
 static int store_fd(struct exchange *x, const struct fd_exchange_request *request, bool has_fds,
 		    struct error *err)
 {
@@ -208,10 +201,7 @@ static int store_fd(struct exchange *x, const struct fd_exchange_request *reques
 	return r;
 }
 
-/*
- * Stores, finds or deletes a descriptor that processes give each other. For FD_EXCHANGE_GET, sets *ret_fd, which the caller
- * sends with the reply.
- */
+/* For FD_EXCHANGE_GET, sets *ret_fd, which the caller sends with the reply. */
 static int exchange_fd(struct exchange *x, const struct fd_exchange_request *request, bool has_fds,
 		       struct fd_exchange_reply *reply, int *ret_fd, struct error *err)
 {
@@ -319,10 +309,7 @@ static void exchange_ready(void *data, uint32_t events)
 		loop_watch(x->source, 0);
 		return;
 	}
-	/*
-	 * Only copy the message. If it is not received, exchange_close() empties the socket in another thread, where closing
-	 * the message's descriptors may block.
-	 */
+	/* Do not receive the message: exchange_close() drops it in another thread, since closing its descriptors may block. */
 	ssize_t size = ancillary_peek(x->fd, x->peer.uid, &request, sizeof(request), true,
 				      &ancillary);
 	if (size == -EAGAIN || size == -EINTR)

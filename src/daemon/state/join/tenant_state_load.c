@@ -1,6 +1,4 @@
-/*
- * Reads a state file. If any value is invalid, nothing of the file is used.
- */
+/* Reads a state file. If any value is invalid, nothing of the file is used. */
 #include "daemon/state/tenant_state.h"
 
 #include <errno.h>
@@ -20,7 +18,7 @@ static int missing(struct error *err, const char *key)
 	return error_set(err, EINVAL, "%s: missing", key);
 }
 
-/* Reads "slots", the numbered parts of the card that the claim has (slots.h). If it is absent, there are none. */
+/* Reads "slots", the parts of the card that the claim has (slots.h). If it is absent, there are none. */
 static int slots_from_json(const json_t *json, struct slots *ret, struct error *err)
 {
 	json_t *list = NULL, *item;
@@ -267,7 +265,6 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 		r = json_read_bool(root, "swapped_out", &t->swapped_out, err);
 	if (r >= 0)
 		r = json_read_bool(root, "retired", &t->is_retired, err);
-	/* Older files lack "on_violation" too. */
 	int has_choice = r < 0 ? r : json_read_string(root, "on_violation", &text, err);
 	if (has_choice < 0)
 		return has_choice;

@@ -96,10 +96,7 @@ static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 	return seen->memory.used_bytes <= expected + d->bytes / 16;
 }
 
-/*
- * One fall of the card's used memory must not confirm two entries. So once `d` is confirmed, subtracts its bytes from
- * figure_bytes of the other entries, from which their falls are measured.
- */
+/* One fall of the card's used memory must not confirm two entries: subtract the bytes of `d` from the other entries' figure. */
 static void use_up_fall(struct card *card, const struct drain *d)
 {
 	uint64_t least = d->bytes - d->bytes / 16;

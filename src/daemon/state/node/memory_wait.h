@@ -1,6 +1,4 @@
-/*
- * The data about a tenant's waits for memory, as kept in the tenant and the node. memory_waiters.h decides which wait ends.
- */
+/* The data about a tenant's waits for memory, as kept in the tenant and the node. memory_waiters.h decides which wait ends. */
 #pragma once
 
 #include <stdbool.h>

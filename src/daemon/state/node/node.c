@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* Time from a change to the write of use.json (use_state.h). Each write takes 1 to 2 ms for 50 containers. */
+/* Time from a change to the write of use.json (use_state.h), which takes milliseconds. */
 #define SAVE_USE_DELAY_NS (3 * NSEC_PER_SEC)
 
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id)

@@ -1,6 +1,6 @@
 /*
  * The node is the daemon's whole state: cards, tenants, and the event loop. Only the main thread uses it. The threads of the
- * arbitration and of the census (readings of NVML) use only the parts that their headers name.
+ * arbitration and of the census use only the parts that their headers name.
  */
 #pragma once
 
@@ -85,7 +85,7 @@ struct card {
 	uint64_t swapped_out_bytes; /* total bytes that were moved off this card so far */
 	uint64_t returning_bytes; /* memory reserved for containers that return from a checkpoint */
 	struct health health;
-	uint64_t faults[GPU_FAULT_KINDS]; /* faults reported so far */
+	uint64_t faults[GPU_FAULT_KINDS];
 	bool is_cordoned, is_cordoned_by_settings;
 };
 
@@ -158,7 +158,7 @@ struct node {
 	struct audit *audit;                           /* NULL: off */
 	struct census *census;
 	struct gpu_watch *watch; /* NULL: GPU work without the library is not watched */
-	struct claims *claims;   /* NULL before it is opened */
+	struct claims *claims;
 	struct violations *violations;
 	struct command_cgroups *commands;
 	struct time_readings *time_readings;
@@ -194,12 +194,12 @@ struct node {
 	struct loop_source *swap_timer;        /* runs while tenants have movable memory */
 };
 
-/* Finds a tenant by name, or else by id. Returns NULL if there is none. */
+/* by name, or else by id; NULL if there is none */
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
 
-/* Finds a card by its UUID. Returns NULL if there is none. */
+/* NULL if there is none */
 struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
-/* Finds a card by its UUID (gpu_uuid_parse()). Returns NULL if the text is no UUID or no card has it. */
+/* NULL if the text is no UUID (gpu_uuid_parse()) or no card has it */
 struct card *node_find_card_text(struct node *node, const char *uuid);
 
 /*

@@ -22,8 +22,8 @@ struct subsystem {
 	int (*start)(struct node *node, struct error *err);
 	void (*stop)(struct node *node);
 	/*
-	 * A tenant was added; it has its region and leases. If not `is_new`, it is adopted and may have processes. If a part
-	 * fails, the parts after it are not called, and the tenant is not made.
+	 * A tenant was added; it has its region and leases. If not `is_new`, it is an earlier daemon's tenant and may have
+	 * processes. If a part fails, the parts after it are not called, and the tenant is not made.
 	 */
 	int (*tenant_added)(struct tenant *tenant, bool is_new, struct error *err);
 	/* Called right after tenant_added. For a handler that cannot fail. */
@@ -44,7 +44,7 @@ struct subsystem {
 	void (*processes_changed)(struct node *node);
 	/* The process is dead and no longer has its slot. */
 	void (*process_gone)(struct tenant *tenant, int pid, unsigned slot);
-	/* A census (a reading of NVML) is complete. `seen` has one element per card. */
+	/* A census is complete. `seen` has one element per card. */
 	void (*census_read)(struct node *node, const struct census_card *seen);
 	/* Returns whether this part needs the next census even if the cards' used memory is unchanged. */
 	bool (*needs_census)(const struct node *node);
