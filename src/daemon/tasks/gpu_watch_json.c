@@ -1,6 +1,4 @@
-/*
- * Makes the JSON of `allot tasks --json`, and of the containers in `allot ps --json` (docs/reference/protocol.md).
- */
+/* Makes the JSON of `allot tasks --json`, and of the containers in `allot ps --json` (docs/reference/protocol.md). */
 #include <string.h>
 
 #include "base/clock.h"

@@ -10,10 +10,7 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define GIB 1073741824.0
-/*
- * Use is counted once a second while tenants exist. A longer gap than this means that there were no tenants, so no memory use
- * is added for the gap.
- */
+/* Use is counted once a second while tenants exist. For a longer gap, which had no tenants, no memory use is added. */
 #define GAP_MOST_NS (10 * NSEC_PER_SEC)
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)
@@ -49,10 +46,7 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
-		/*
-		 * passed_ns is 0 when a tenant ends. tenant_usage() must not be called then, because the tenant's creation may
-		 * have failed.
-		 */
+		/* passed_ns is 0 when a tenant ends, perhaps before it was complete: tenant_usage() must not be called then. */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *
 					  ((double)passed_ns / (double)NSEC_PER_SEC);

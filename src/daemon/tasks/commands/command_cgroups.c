@@ -30,7 +30,7 @@
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define RETRIES_MOST 500
 #define LATE_RETRY_NS \
-	NSEC_PER_SEC /* after RETRIES_MOST: the cgroup of another tenant may be below it */
+	NSEC_PER_SEC /* after RETRIES_MOST tries: another tenant's cgroup may be below */
 #define END_ROUNDS 8
 
 /* The directory of an ended tenant's cgroup. It can be removed when the processes in it have been moved or have ended. */
@@ -47,9 +47,7 @@ struct command_cgroups {
 	struct loop_source *timer; /* armed while there are leftovers */
 };
 
-/* ---- guard_devices ---- */
-
-/* Lets each user of the list open GPUs. `filter` NULL: only checks the list. */
+/* `filter` NULL: only checks the list. */
 static int allow_users(const char *value, struct device_filter *filter, struct error *err)
 {
 	char list[CONFIG_PATH_MAX], *save = NULL;
@@ -99,8 +97,6 @@ static int make_guard(struct node *node, struct command_cgroups *c, struct error
 	return r < 0 ? error_add(err, r, "guard_devices") : 0;
 }
 
-/* ---- the cgroup of a tenant ---- */
-
 static int find_dir(const struct tenant *tenant, char ret_dir[CGROUP_DIR_MAX])
 {
 	const struct command_cgroups *c = tenant->node->commands;
@@ -115,7 +111,7 @@ static bool is_of_session(const char *path)
 	return !strcmp(path, "/") || !strncmp(path, USER_SLICE "/", sizeof(USER_SLICE));
 }
 
-/* Finds the inode number of the tenant's directory, and lets its processes open the GPU. */
+/* Lets the processes in the tenant's cgroup open GPUs. A cgroup's id is the inode number of its directory. */
 static int note_id(struct tenant *tenant)
 {
 	struct device_filter *filter = tenant->node->commands->filter;
@@ -126,7 +122,7 @@ static int note_id(struct tenant *tenant)
 		r = -errno;
 	if (r < 0)
 		return r;
-	/* Below user@.service a user could have made the directory. */
+	/* Below user@.service, a user could have made the directory. */
 	if (st.st_uid != 0)
 		return -EPERM;
 	tenant->command_cgroup_id = st.st_ino;
@@ -151,7 +147,7 @@ static int make(struct tenant *tenant, const char *parent)
 		return -ENAMETOOLONG;
 	int r = cgroups_dir(&tenant->node->commands->cgroups.v2, path, dir);
 	if (r == -ENOENT)
-		/* The user's service manager reads it, whatever this daemon's umask is. */
+		/* The daemon's umask must not hide the directory from the user's service manager. */
 		r = mkdir(dir, 0755) < 0 || chmod(dir, 0755) < 0 ? -errno : 0;
 	if (r < 0)
 		return r;
@@ -201,8 +197,6 @@ bool command_cgroups_has(const struct tenant *tenant, const char *path)
 	       (path[length] == '/' || !path[length]);
 }
 
-/* ---- the processes in it ---- */
-
 /* Calls handle() for each process in the cgroup itself. Returns how many there were, or -errno. */
 static int for_each(const char *dir, void (*handle)(int pid, void *data), void *data)
 {
@@ -224,7 +218,7 @@ static void send_signal(int pid, void *data)
 	kill(pid, *(int *)data);
 }
 
-/* Kills all at once (Linux 5.14): processes that fork meanwhile, too. */
+/* Kills all processes at once, even those that fork meanwhile (Linux 5.14). */
 static bool kill_all(const char *dir)
 {
 	char file[CGROUP_DIR_MAX + 16];
@@ -253,7 +247,7 @@ static bool has_gpu_open(int pid)
 	cleanup_dir DIR *dir = opendir(path);
 	for (struct dirent *entry; dir && (entry = readdir(dir));) {
 		struct statx st;
-		/* Asks no server: the file may be on a network file system that hangs. */
+		/* AT_STATX_DONT_SYNC asks no server: the file may be on a network file system that hangs. */
 		if (statx(dirfd(dir), entry->d_name, AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
 		    S_ISCHR(st.stx_mode) && st.stx_rdev_major == NVIDIA_MAJOR)
 			return true;
@@ -332,7 +326,7 @@ void command_cgroups_end(struct tenant *tenant, const char *why)
 	tenant->command_cgroup_id = 0;
 	if (find_dir(tenant, dir) >= 0) {
 		struct end end = { tenant, c->filter };
-		/* Again, because processes may fork meanwhile. */
+		/* Repeat this, because processes may fork meanwhile. */
 		for (unsigned i = 0; i < END_ROUNDS && end.has_killed; i++) {
 			end.has_killed = false;
 			for_each(dir, end_user_of_gpu, &end);
@@ -347,8 +341,6 @@ void command_cgroups_end(struct tenant *tenant, const char *why)
 	free(tenant->command_cgroup);
 	tenant->command_cgroup = NULL;
 }
-
-/* ---- start and stop ---- */
 
 int command_cgroups_start(struct node *node, struct command_cgroups **ret, struct error *err)
 {
@@ -373,7 +365,7 @@ int command_cgroups_start(struct node *node, struct command_cgroups **ret, struc
 		free(t->command_cgroup);
 		t->command_cgroup = NULL;
 	}
-	/* Only now, so that no tenant and no named user is refused meanwhile. */
+	/* Attach the filter last: until it has all tenants and users, it would refuse some of them. */
 	return r >= 0 && c->filter ? device_filter_attach(c->filter, err) : r;
 }
 

@@ -1,12 +1,12 @@
 /*
- * Gives the command of each `allot run` a cgroup of its own, below the cgroup in which the user started it, so that whatever
- * the command starts is known to be the tenant's: also orphans, and processes with a cleaned environment. With the setting
- * guard_devices, only processes in such a cgroup may open NVIDIA's device files (device_filter.h): of all processes in
- * systemd's user.slice, which has the sessions of users that have logged in.
+ * Gives the command of each `allot run` a cgroup of its own, below the cgroup in which the user started it. So all processes
+ * that the command starts are known to be the tenant's, even orphans and processes with a cleaned environment. With the setting
+ * guard_devices, only processes in such a cgroup may open NVIDIA's device files (device_filter.h). This concerns the processes
+ * in systemd's user.slice, which has the sessions of users that have logged in.
  *
- * A command has no cgroup of its own if the daemon is not root, cgroup version 2 is not mounted, or the command does not run
- * in a session of a user or in the root cgroup. The cgroups of services, containers and batch systems belong to other
- * programs. Main thread only.
+ * A command has no cgroup of its own if the daemon is not root, cgroup version 2 is not mounted, or the command does not run in
+ * a session of a user or in the root cgroup. The cgroups of services, containers and batch systems belong to other programs.
+ * Main thread only.
  */
 #pragma once
 
@@ -26,11 +26,11 @@ int command_cgroups_start(struct node *node, struct command_cgroups **ret, struc
 struct command_cgroups *command_cgroups_stop(struct command_cgroups *commands);
 
 /*
- * Moves a process, the tenant's command, into the tenant's cgroup, which is made if necessary. Processes that it has started
- * stay where they are. Returns 0 if the command has no cgroup of its own, unless it then could not use a GPU.
+ * Moves the tenant's command into the tenant's cgroup, which is made if necessary, but not processes that the command has
+ * already started. Returns 0 also if the command gets no cgroup, unless guard_devices would then keep it from the GPU.
  */
 int command_cgroups_add(struct tenant *tenant, const struct peer *command, struct error *err);
-/* The tenant ends: moves processes that are left to the parent cgroup, and ends those that have a GPU open, if guarded. */
+/* Moves the remaining processes to the parent cgroup. With guard_devices, kills those that have a GPU open. */
 void command_cgroups_end(struct tenant *tenant, const char *why);
 
 /* Returns true if `path`, a process's path in cgroup version 2, is the cgroup of the tenant's command or below it. */

@@ -14,10 +14,11 @@
 #include "base/cleanup.h"
 #include "daemon/util/nvidia_device.h"
 
-#define NAME "allot_devices"        /* of the program: finds one that an earlier process left */
+/* of the kernel program; identifies one that an earlier process left */
+#define NAME "allot_devices"
 #define USER_BIT (INT64_C(1) << 63) /* keys: cgroup ids, and user ids with this bit */
 #define MOST_KEYS 16384
-#define PROGRAMS_MOST 64 /* programs of other owners at one cgroup */
+#define PROGRAMS_MOST 64 /* most programs, of all owners, at one cgroup */
 
 struct device_filter {
 	int cgroup_fd, map_fd, program_fd;
@@ -29,8 +30,6 @@ static int call_bpf(int command, union bpf_attr *attr)
 	int r = (int)syscall(SYS_bpf, command, attr, sizeof(*attr));
 	return r < 0 ? -errno : r;
 }
-
-/* ---- the program ---- */
 
 /* Returns the major number of /dev/nvidia-uvm, which the kernel chooses when the module is loaded; 195 if there is none. */
 static int find_uvm_major(void)
@@ -57,7 +56,7 @@ static int find_uvm_major(void)
 #define CALL(function) INSTRUCTION(BPF_JMP | BPF_CALL, 0, 0, 0, function)
 #define EXIT INSTRUCTION(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 #define RETURN(value) SET(BPF_REG_0, value), EXIT
-/* an instruction of two parts */
+/* one instruction in two parts */
 #define SET_LONG(dst, kind, low, high) \
 	INSTRUCTION(BPF_LD | BPF_DW | BPF_IMM, dst, kind, 0, low), INSTRUCTION(0, 0, 0, 0, high)
 /* Returns 1 (allow) if the map has the key in register 0. */
@@ -69,7 +68,7 @@ static int find_uvm_major(void)
 static int load(struct device_filter *filter, struct error *err)
 {
 	const struct bpf_insn program[] = {
-		/* Allow what is no reading or writing of a character device. */
+		/* Allow everything except reading and writing a character device. */
 		LOAD_WORD(BPF_REG_2, BPF_REG_1, offsetof(struct bpf_cgroup_dev_ctx, access_type)),
 		COPY(BPF_REG_3, BPF_REG_2),
 		WITH(BPF_AND, BPF_REG_3, 0xffff),
@@ -128,8 +127,6 @@ static int make_map(struct device_filter *filter, struct error *err)
 	filter->map_fd = r;
 	return 0;
 }
-
-/* ---- attaching ---- */
 
 static int attach(const struct device_filter *filter)
 {
@@ -240,8 +237,6 @@ struct device_filter *device_filter_close(struct device_filter *filter)
 	free(filter);
 	return NULL;
 }
-
-/* ---- the map ---- */
 
 static int add(struct device_filter *filter, uint64_t key)
 {

@@ -3,8 +3,8 @@
  * process is in. Sources: bpf(2) and linux/bpf.h (BPF_PROG_TYPE_CGROUP_DEVICE, Linux 4.15; bpf_get_current_cgroup_id(), 4.18);
  * the kernel's Documentation/admin-guide/devices.txt (major 195). A cgroup's id is the inode number of its directory.
  *
- * The filter stays if this process ends without device_filter_close(): whoever could open the files before still can, and
- * nobody else. Files that are open already stay open. Root's processes may always open the files. Not thread safe.
+ * The filter stays if this process ends without device_filter_close(): cgroups and users that were allowed before stay allowed,
+ * and no others. Files that are open already stay open. Root's processes may always open the files. Not thread safe.
  */
 #pragma once
 
@@ -30,5 +30,4 @@ void device_filter_remove_left(const char *dir);
 /* Processes in exactly this cgroup, not below it, may open the files. */
 int device_filter_allow_cgroup(struct device_filter *filter, uint64_t id);
 void device_filter_forget_cgroup(struct device_filter *filter, uint64_t id);
-/* Processes of this user may open the files. */
 int device_filter_allow_user(struct device_filter *filter, uid_t uid);

@@ -28,14 +28,12 @@ struct freezer {
 	struct loop_source *watchdog_source, *v1_timer;
 	unsigned v1_count; /* number of containers that are frozen by cgroup version 1 */
 	struct freeze_card card[FREEZE_MAX_CARDS];
-	/* when the last census (reading of all cards' memory use) began; 0: none yet */
+	/* when the last census began; 0: none yet */
 	uint64_t read_ns;
 	uint64_t arrivals;
 	bool is_failure_logged;
 	uint64_t freezes, thaws, failures, frozen_ns;
 };
-
-/* ---- freezing and thawing containers ---- */
 
 static void write_list(struct freezer *f, const struct gpu_container *more)
 {
@@ -149,10 +147,7 @@ static void watchdog_died(void *data, uint32_t events)
 		}
 }
 
-/*
- * Cgroup version 1 keeps killed processes frozen, so a container with such a process is thawed. A freeze by version 1 can also
- * miss processes, so the other containers are frozen again. Version 2 has neither problem.
- */
+/* Cgroup version 1 keeps killed processes frozen: thaw their containers. It can miss processes: freeze the others again. */
 static void look_at_v1(void *data, uint32_t events)
 {
 	struct freezer *f = data;
@@ -173,8 +168,6 @@ static void look_at_v1(void *data, uint32_t events)
 			freeze_resume(&c->item, clock_now_ns());
 	}
 }
-
-/* ---- calling freeze_policy.h ---- */
 
 static struct freeze_config policy(const struct freezer *f)
 {
@@ -265,10 +258,7 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	struct error err = { 0 };
 	size_t count;
 	if (!is_governed(f, c)) {
-		/*
-		 * If the container has got the library meanwhile, it need not stay frozen: the library makes its allocations
-		 * wait.
-		 */
+		/* If the container has got the library, it need not stay frozen: the library makes its allocations wait. */
 		if (c && freeze_is_held(&c->item))
 			freeze_resume(&c->item, now_ns);
 		if (c && !c->item.by_hand)
@@ -312,10 +302,7 @@ void freezer_task_ended(struct freezer *f, struct gpu_task *task)
 		thaw(f, c);
 }
 
-/*
- * Decides about the containers in FREEZE_ASKING (frozen until a census), in the order of arrival. Omits those that were frozen
- * after the last census began, because the figures of that census are older.
- */
+/* Decides in the order of arrival. Omits containers that were frozen after the last census began: its figures are older. */
 static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			  struct freeze_item **items, size_t count, uint64_t now_ns)
 {
@@ -399,8 +386,6 @@ bool freezer_needs_census_now(const struct freezer *f)
 	return false;
 }
 
-/* ---- requests ---- */
-
 int freezer_hold(struct freezer *f, struct gpu_container *c, enum freezer_hold why,
 		 struct error *err)
 {
@@ -469,8 +454,6 @@ uint64_t freezer_frozen_ns(const struct gpu_container *c, uint64_t now_ns)
 {
 	return c->frozen_ns + (c->frozen_since_ns ? now_ns - c->frozen_since_ns : 0);
 }
-
-/* ---- start and stop ---- */
 
 int freezer_new(struct loop *loop, const struct config *config, const char *run_dir,
 		struct gpu_tasks *tasks, struct freezer **ret, struct error *err)

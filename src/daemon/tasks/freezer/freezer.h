@@ -27,7 +27,7 @@ struct freezer *freezer_free(struct freezer *freezer);
  */
 void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards, bool runs);
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
-/* Call after a census (a reading of all cards' memory use) that began at begun_ns. Thaws containers that may now run. */
+/* Call after a census that began at begun_ns. Thaws containers that may now run. */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
 /* Returns how many bytes of the card's memory may still be allocated by containers that were just allowed to start. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
@@ -41,10 +41,7 @@ enum freezer_hold {
 	FREEZER_PAUSED = 1 << 0,    /* a user has paused it */
 	FREEZER_VIOLATION = 1 << 1, /* a process in it bypasses the library */
 };
-/*
- * Freezes a container. If it cannot be frozen, returns -EOPNOTSUPP or another -errno, with the
- * reason in one line of text.
- */
+/* Freezes a container. If it cannot be frozen, returns -EOPNOTSUPP or another -errno, with the reason in one line of text. */
 int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
 		 struct error *err);
 /*
@@ -62,7 +59,7 @@ int freezer_resume(struct freezer *freezer, struct gpu_container *container, str
 struct freezer_figures {
 	/* how often containers were frozen and thawed, and how often freezing failed */
 	uint64_t freezes, thaws, failures;
-	uint64_t frozen_ns; /* total time for which containers were frozen */
+	uint64_t frozen_ns;
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
@@ -71,5 +68,4 @@ struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t n
  * or "ended".
  */
 const char *freezer_state_name(const struct gpu_container *container);
-/* Returns the total time for which the container was frozen. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

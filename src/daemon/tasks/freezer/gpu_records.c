@@ -14,8 +14,6 @@
 #define MOST_TASKS (GPU_TASKS_HISTORY + GPU_TASKS_LIVE_MAX)
 #define MOST_S 1e12 /* upper bound of a valid time, in seconds since 1970 */
 
-/* ---- writing records ---- */
-
 static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 {
 	json_t *list = json_array();
@@ -74,8 +72,6 @@ void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, u
 	json_object_set_new(json, "containers", containers);
 	json_object_set_new(json, "tasks", list);
 }
-
-/* ---- reading records ---- */
 
 /* Reads a text into `field`. Refuses long or unprintable text. If the member is missing, the field stays empty. */
 static int read_text(const json_t *json, const char *key, char *field, size_t size,
@@ -277,8 +273,6 @@ struct gpu_records *gpu_records_free(struct gpu_records *records)
 	free(records);
 	return NULL;
 }
-
-/* ---- taking over records ---- */
 
 void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks)
 {

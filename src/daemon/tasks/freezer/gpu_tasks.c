@@ -12,8 +12,6 @@
 #include "base/text.h"
 #include "daemon/util/procfs.h"
 
-/* ---- containers ---- */
-
 struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id)
 {
 	struct gpu_container *c;
@@ -104,8 +102,6 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 	}
 	return count;
 }
-
-/* ---- tasks ---- */
 
 static char *read_proc(int pid, const char *name)
 {
@@ -237,8 +233,6 @@ void gpu_task_use(struct gpu_task *t, unsigned card, uint64_t used_ns)
 	if (t->container)
 		t->container->card[card].used_ns += used_ns;
 }
-
-/* ---- the registry ---- */
 
 int gpu_tasks_new(struct loop *loop, unsigned card_count, struct gpu_tasks_events events,
 		  struct gpu_tasks **ret, struct error *err)

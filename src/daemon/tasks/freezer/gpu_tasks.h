@@ -22,7 +22,7 @@
 #include "policy/safety/freeze_policy.h"
 #include "net/loop.h"
 
-#define GPU_TASKS_HISTORY 256   /* number of ended tasks that are kept: the last ones */
+#define GPU_TASKS_HISTORY 256   /* ended tasks that are kept: the last ones */
 #define GPU_TASKS_LIVE_MAX 4096 /* most live tasks; limited because each uses a file descriptor */
 /* most containers that are kept; exceeded only while all have live tasks or are frozen */
 #define GPU_TASKS_CONTAINERS 1024
@@ -33,7 +33,7 @@ struct gpu_tasks;
 
 /* A task's or container's use of one card. */
 struct gpu_task_card {
-	/* the driver listed the task on the card at the last census (reading of NVML) */
+	/* the driver listed the task on the card at the last census */
 	bool is_present;
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
@@ -116,14 +116,12 @@ int gpu_tasks_new(struct loop *loop, unsigned card_count, struct gpu_tasks_event
 /* NULL is allowed; returns NULL. */
 struct gpu_tasks *gpu_tasks_free(struct gpu_tasks *tasks);
 
-/*
- * Finds or makes (*ret_is_new) a process's task. Returns -ESRCH if the process is gone, -ENOSPC above GPU_TASKS_LIVE_MAX.
- */
+/* Finds or makes (*ret_is_new) a process's task. Returns -ESRCH if the process is gone, -ENOSPC above GPU_TASKS_LIVE_MAX. */
 int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool *ret_is_new);
-/* Returns the live task of that pid, or NULL. */
+/* NULL if the process has no live task */
 struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid);
 
-/* Returns the container of exactly that id, or NULL. */
+/* `id`: the whole id. NULL if there is none. */
 struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id);
 /*
  * Finds the containers that have GPU work or are frozen, by `text`: an id, a prefix of at least four characters, a name,
@@ -139,5 +137,4 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);
 
-/* Adds GPU time to a task and its container. */
 void gpu_task_use(struct gpu_task *task, unsigned card, uint64_t used_ns);

@@ -30,8 +30,7 @@ struct note {
 	char file[FILE_MAX]; /* file to which `text` is written */
 };
 
-/* ---- the child: only async-signal-safe calls, because the daemon may have threads ---- */
-
+/* The child's list of frozen cgroups. The child makes only async-signal-safe calls, because the daemon may have threads. */
 static struct note known[WATCHDOG_MAX];
 static unsigned known_count;
 
@@ -87,8 +86,6 @@ static _Noreturn void live(int fd)
 	}
 	_exit(0);
 }
-
-/* ---- the daemon's side ---- */
 
 int watchdog_start(struct watchdog **ret, struct error *err)
 {

@@ -1,15 +1,13 @@
 /*
- * The watchdog is a child process that knows the frozen cgroups. It thaws them when its socket shows that the daemon has
- * ended. It has its own session and ignores the signals that end daemons, so it ends only if killed deliberately.
+ * The watchdog is a child process that knows the frozen cgroups. It thaws them when its socket shows that the daemon has ended.
+ * It has its own session and ignores the signals that end daemons, so it ends only if killed deliberately.
  *
  *     daemon: watchdog_add(cgroup)     before it freezes
  *             watchdog_remove(cgroup)  after it has thawed
  *     child:  when the daemon's end of the socket closes, thaws each remaining cgroup
  *
  * If daemon and child are killed together (for example, SIGKILL to a service's cgroup), the next daemon thaws the cgroups in
- * the state file (frozen_list.h).
- *
- * Main thread only.
+ * the state file (frozen_list.h). Main thread only.
  */
 #pragma once
 

@@ -1,6 +1,4 @@
-/*
- * Acts on offenders (processes that bypass the library), in the steps of violation_policy.h, and undoes these actions.
- */
+/* Acts on offenders (processes that bypass the library), in the steps of violation_policy.h, and undoes these actions. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -78,8 +76,6 @@ void offenders_note(const struct suspect *s, const char *action)
 	audit_write(audit, "violation_action", what);
 }
 
-/* ---- actions on offenders ---- */
-
 static void freeze(struct suspect *s)
 {
 	struct error err = { 0 };
@@ -102,10 +98,7 @@ static void freeze(struct suspect *s)
 static void stop(struct suspect *s)
 {
 	bool again = s->is_stopped;
-	/*
-	 * Save the list before stopping the process. If this daemon is killed in between, the next one continues a process
-	 * that was not stopped, which is harmless.
-	 */
+	/* Save the list first: after a kill in between, the next daemon only continues a process that was not stopped. */
 	s->is_stopped = true;
 	if (!again)
 		offenders_write_list(s->violations);
@@ -187,8 +180,6 @@ static void end(struct suspect *s)
 		       s->tenant, s->pid, s->name);
 }
 
-/* ---- deciding which action is due ---- */
-
 static bool has_own_container(struct suspect *s)
 {
 	struct node *node = s->violations->node;
@@ -257,8 +248,6 @@ void offenders_act(struct violations *v)
 	if (!ending)
 		loop_disarm(v->timer);
 }
-
-/* ---- undoing actions ---- */
 
 static bool is_held_for_other(const struct suspect *s)
 {

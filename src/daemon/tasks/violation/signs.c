@@ -23,8 +23,6 @@
 #define MOUNT_POINT_MAX 512
 #define CGROUP_TEXT_MOST 8192
 
-/* ---- first sign: the cgroup of a tenant's command ---- */
-
 static const struct tenant *by_cgroup(struct node *node, int pid)
 {
 	char text[CGROUP_TEXT_MOST], path[CONTAINER_PATH_MAX];
@@ -39,8 +37,6 @@ static const struct tenant *by_cgroup(struct node *node, int pid)
 			found = t;
 	return found;
 }
-
-/* ---- second sign: an ancestor that belongs to a tenant ---- */
 
 /* Returns the tenant with which process `pid` has registered, or whose command_pid is `pid`; NULL if there is none. */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
@@ -81,12 +77,7 @@ bool signs_is_untouchable(int pid)
 	return false;
 }
 
-/* ---- third sign: a tenant's directory is mounted ---- */
-
-/*
- * Returns true if a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and writes the mount point to
- * ret_point. Any process can make such a path, so is_mounted() checks it.
- */
+/* Any process can make such a line of mountinfo (proc(5)), so is_mounted() checks the mount point, written to ret_point. */
 static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
 	char root[MOUNT_POINT_MAX];
@@ -125,10 +116,7 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 	       own.st_dev == its.st_dev && own.st_ino == its.st_ino;
 }
 
-/*
- * Finds the user who may mount in the process's mount namespace: the creator of the user namespace that owns the mount
- * namespace (ioctl_ns(2)). Any user can mount anything in a user namespace of their own.
- */
+/* Finds the user who may mount anything in the process's mount namespace: the creator of its user namespace (ioctl_ns(2)). */
 static bool find_mounter(int pid, uid_t *ret)
 {
 	char path[32];
@@ -175,8 +163,6 @@ static const struct tenant *by_mount(struct node *node, int pid)
 	return found;
 }
 
-/* ---- fourth sign: a container in which a tenant's process has registered ---- */
-
 /* Sets p->cgroup, the cgroup path of the process's container ("" if it is in none), and p->is_cgroup_v2. */
 static void note_container(struct process *p)
 {
@@ -220,10 +206,7 @@ static bool lives_at(struct process *p, const struct place *place)
 	       is_below(p->is_cgroup_v2 ? place->v2 : place->v1, p->cgroup);
 }
 
-/*
- * Returns the tenant whose registered processes are in the container at `place`. NULL if there is none, or several (then
- * *ret_several is true).
- */
+/* NULL if no tenant has processes in the container at `place`, or several have (then *ret_several is true). */
 static const struct tenant *tenant_at(struct node *node, const struct place *place,
 				      bool *ret_several)
 {
@@ -275,8 +258,6 @@ bool signs_has_own_container(struct node *node, const struct tenant *tenant, int
 	const struct tenant *found = tenant_at(node, &place, &several);
 	return !several && (!found || found == tenant);
 }
-
-/* ---- fifth sign: the environment variables ---- */
 
 static bool is_of_user(int pid, uid_t uid)
 {

@@ -10,14 +10,11 @@
 
 struct node;
 
-/* Reads the signs of a process. Stops at the first sign that is found; all others are NULL. */
+/* Stops at the first sign that is found; all others are NULL. */
 struct violation_signs signs_of(struct node *node, int pid);
 
 /* Returns true for this process, its ancestors and init. */
 bool signs_is_untouchable(int pid);
 
-/*
- * Returns true if the process's container may be frozen because of the process: the container contains neither another tenant's
- * registered process nor this daemon.
- */
+/* Returns true if neither another tenant's registered process nor this daemon is in the process's container. */
 bool signs_has_own_container(struct node *node, const struct tenant *tenant, int pid);

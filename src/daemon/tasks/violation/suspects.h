@@ -21,7 +21,7 @@ struct suspect {
 	int pid;
 	uint64_t start_time; /* with the pid, identifies the process */
 	char name[SUSPECT_NAME_MAX];
-	bool is_seen;        /* the present census (reading of the driver's list) shows it */
+	bool is_seen;        /* the present census shows it */
 	uint64_t held_bytes; /* memory on all cards together, by that census */
 	bool is_ours;        /* a process that is never an offender, such as this daemon */
 	struct violation_track track;
@@ -61,13 +61,12 @@ struct violations {
 	struct violations_figures figures;
 };
 
-/* Returns the suspect of that pid, or NULL. */
 struct suspect *suspects_find(const struct violations *v, int pid);
 /* Finds or makes the suspect. Returns NULL if the process is gone, or after another failure, which it logs once. */
 struct suspect *suspects_get(struct violations *v, int pid);
 /* Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone, or another -errno. */
 int suspects_watch(struct suspect *s);
-/* Removes the suspect from the list. Undoes no action. */
+/* Undoes no action. */
 void suspects_remove(struct suspect *s);
 
 /* Takes the action that is due against each offender. */

@@ -20,7 +20,7 @@
 #include "policy/safety/time_policy.h"
 
 /*
- * The time between two readings is random, from READING_LEAST_NS to three times that. Each reading costs 1.6 ms of CPU time, so
+ * The time between two readings is random, from READING_LEAST_NS to three times that. Readings cost CPU time, so
  * READING_CLOSE_LEAST_NS applies only while a tenant has certainly used more time than it was charged for.
  */
 #define READING_LEAST_NS NSEC_PER_SEC
@@ -58,8 +58,6 @@ struct time_readings {
 	uint64_t read_ns; /* when the reading began */
 	struct reading_card card[NODE_MAX_CARDS];
 };
-
-/* ---- the thread ---- */
 
 /* Returns true if the samples account for all of the time in which the GPU worked. */
 static bool are_samples_complete(const struct reading_card *c)
@@ -139,8 +137,6 @@ static void *run(void *data)
 	pthread_mutex_unlock(&l->worker.lock);
 	return NULL;
 }
-
-/* ---- the comparison ---- */
 
 /* One tenant on one card in one reading. Shares are of the card's time. */
 struct claimant {
@@ -258,10 +254,7 @@ static void weigh_samples(struct reading *reading)
 	}
 	for (unsigned i = 0; i < reading->count; i++) {
 		struct claimant *k = &reading->claimant[i];
-		/*
-		 * Busy time that no charge explains (rest) is not other tenants' work. So this tenant's samples up to peak +
-		 * rest show its own work.
-		 */
+		/* Busy time that no charge explains (rest) is not others' work: samples up to peak + rest are this tenant's. */
 		double uncharged = k->sampled < k->peak + rest ? k->sampled : k->peak + rest;
 		double certain = k->peak < TIME_NOTHING ? k->sampled : k->sampled - missing;
 		double likely = k->sampled - unlisted;
@@ -375,8 +368,6 @@ static void reading_ready(void *data, uint32_t events)
 	pthread_cond_signal(&l->worker.wake);
 	pthread_mutex_unlock(&l->worker.lock);
 }
-
-/* ---- start and stop ---- */
 
 void time_readings_populated_changed(struct node *node)
 {

@@ -36,8 +36,6 @@ enum on_violation violations_action(const struct tenant *t)
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
-/* ---- making a process an offender ---- */
-
 static void note_in_audit(const struct suspect *s, const struct tenant *t)
 {
 	struct audit *audit = t->node->audit;
@@ -65,10 +63,7 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 	note_in_audit(s, t);
 }
 
-/*
- * Returns true if the daemon watches for the process's end. An offender may be frozen, so only a watched process may become
- * one. If the process lives but can't be watched, the next census tries again.
- */
+/* An offender may be frozen, so only a watched process may become one. After a failure, the next census tries again. */
 static bool ensure_watched(struct suspect *s, const struct tenant *t)
 {
 	int r = suspects_watch(s);
@@ -133,8 +128,6 @@ void violations_note_time(struct violations *v, struct tenant *t, int pid, unsig
 		t->terms.name, t->terms.id, 100 * measured, card, 100 * charged, s->pid, s->name);
 	offenders_act(v);
 }
-
-/* ---- checking the processes of a census ---- */
 
 static bool is_registered(struct node *node, int pid)
 {
@@ -302,8 +295,6 @@ void violations_rename_tenant(struct violations *v, const char *from, const char
 	}
 }
 
-/* ---- resume by request ---- */
-
 int violations_resume(struct violations *v, const char *tenant, bool is_admin, struct error *err)
 {
 	struct suspect *s;
@@ -332,8 +323,6 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 		offenders_write_list(v);
 	return failed < 0 ? failed : count;
 }
-
-/* ---- getters ---- */
 
 json_t *violations_of_tenant(const struct violations *v, const char *tenant)
 {
@@ -364,8 +353,6 @@ struct violations_figures violations_figures(const struct violations *v)
 {
 	return v->figures;
 }
-
-/* ---- start and stop ---- */
 
 static void timer_due(void *data, uint32_t events)
 {

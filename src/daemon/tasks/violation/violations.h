@@ -1,10 +1,9 @@
 /*
  * Finds offenders: a tenant's processes that use a GPU without allot's library, hold more memory than the library counted, or
- * use more GPU time than the tenant is charged for. After each census (a reading of the driver's process list) violations.c
- * looks for processes that never registered with the library; census_compare.c reports processes that hold too much, and
- * time_readings.c those that use too much time. violation_policy.h decides which are offenders and which action is due. An
- * offender is counted and logged once, and reported, frozen or ended: the stricter of the settings' and its tenant's choice
- * (`on_violation`).
+ * use more GPU time than the tenant is charged for. After each census, violations.c looks for processes that never registered
+ * with the library; census_compare.c reports processes that hold too much, and time_readings.c those that use too much time.
+ * violation_policy.h decides which are offenders and which action is due. An offender is counted and logged once, and reported,
+ * frozen or ended: the stricter of the settings' and its tenant's choice (`on_violation`).
  *
  * If only this tenant uses the process's container, freezing uses the container's cgroup. Otherwise the process gets SIGSTOP,
  * and gets it again whenever something continues the process. When this daemon ends, all frozen and stopped processes continue,
@@ -27,10 +26,7 @@ struct violations;
 
 /* Call after the loop exists. Continues processes that an earlier daemon left stopped. */
 int violations_start(struct node *node, struct violations **ret, struct error *err);
-/*
- * Continues stopped processes, and frees the state. The freezer thaws containers at its own end. NULL is allowed; returns
- * NULL.
- */
+/* Continues stopped processes. The freezer thaws containers at its own end. NULL is allowed; returns NULL. */
 struct violations *violations_stop(struct violations *violations);
 
 /* Call with the readings of all cards, after census_compare() has compared them with tenants' ledgers. */

@@ -27,8 +27,8 @@ const char *container_swap_state(const struct gpu_container *container);
 json_t *container_swap_to_json(const struct gpu_container *container);
 
 /*
- * Call after a census (a reading of the cards' memory use, census.h) that began at begun_ns. Its figures include containers
- * that had returned by then, so the memory that was reserved for their return is released.
+ * Call after a census that began at begun_ns. Its figures include containers that had returned by then, so the memory that was
+ * reserved for their return is released.
  */
 void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 

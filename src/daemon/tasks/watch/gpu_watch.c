@@ -21,12 +21,10 @@
 #define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens this in cuInit; NVML never does */
 #define SIM_NODE_SUFFIX ".uvm" /* the node beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
-/* interval of the census (reading of the driver's figures) while a container starts or waits */
+/* interval of the census while a container starts or waits */
 #define SOON_NS (50 * NSEC_PER_MSEC)
 /* Census interval if open_events.h reports new tasks and all tasks belong to tenants: no census is needed to find tasks. */
 #define SELDOM_NS (10 * NSEC_PER_SEC)
-
-/* ---- intervals of the census ---- */
 
 static void plan_reading(struct gpu_watch *w)
 {
@@ -51,8 +49,6 @@ static void reading_due(void *data, uint32_t events)
 	else
 		census_request_if_changed(w->node);
 }
-
-/* ---- finding the tenants of tasks ---- */
 
 static struct process *find_process(struct node *node, int pid)
 {
@@ -86,10 +82,7 @@ static void look_again(struct gpu_watch *w, struct gpu_task *t)
 		freezer_task_begun(w->freezer, t, 0, true);
 }
 
-/*
- * Adds the process as a task, or finds its task. Returns false if the process is gone or is this daemon, or if no task can be
- * added.
- */
+/* Returns false if the process is gone or is this daemon, or if no task can be added. */
 static bool note_task(struct gpu_watch *w, int pid)
 {
 	struct gpu_task *t;
@@ -151,8 +144,6 @@ static void task_ended(void *data, struct gpu_task *t)
 	}
 }
 
-/* ---- free memory of the cards, for the freezer ---- */
-
 bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *seen)
 {
 	uint64_t start_time;
@@ -170,10 +161,7 @@ bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *
 	return true;
 }
 
-/*
- * Returns the bytes that containers must not use: memory that tenants were granted after a wait but do not hold yet, and memory
- * kept for waiting tenants.
- */
+/* Returns memory that containers must not use: granted to tenants that do not hold it yet, or kept for waiting tenants. */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {
 	uint64_t bytes = card->kept_bytes;
@@ -220,10 +208,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 		return;
 	for (unsigned i = 0; i < w->tasks->card_count; i++)
 		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++) {
-			/*
-			 * A task is found only while its process lives, because a pidfd reports the process's end. So the pid
-			 * still means the same process, and /proc need not be read.
-			 */
+			/* A pidfd reports the end of each task, so the pid still means the same process. */
 			t = gpu_tasks_find(w->tasks, cards[i].process[k].pid);
 			if (t)
 				look_again(w, t);
@@ -253,8 +238,6 @@ const struct freezer *gpu_watch_freezer(const struct gpu_watch *w)
 {
 	return w->freezer;
 }
-
-/* ---- requests ---- */
 
 static int fail_ambiguous(const char *name, struct gpu_container *const *c, size_t count,
 			  struct error *err)
@@ -287,8 +270,6 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, boo
 	return paused ? freezer_hold(w->freezer, c[0], FREEZER_PAUSED, err)
 		      : freezer_resume(w->freezer, c[0], err);
 }
-
-/* ---- start and stop ---- */
 
 static void start_openings(struct gpu_watch *w)
 {

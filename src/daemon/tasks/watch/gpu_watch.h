@@ -22,10 +22,7 @@ struct freezer;
 struct engine_name;
 struct tenant;
 
-/*
- * Call after cards, census and tenants are ready. Takes over node->records. Leaves *ret as it is if the settings disable the
- * watch.
- */
+/* Call after cards, census and tenants are ready. Takes over node->records. *ret stays unset if the watch is off. */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
 /* Thaws all containers and frees the watch. NULL is allowed; returns NULL. */
 struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
@@ -33,10 +30,7 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 /* Call after each census with the readings of all cards. `watch` may be NULL. */
 void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 
-/*
- * Returns how many bytes of the card's memory may still be allocated by containers without the library that were just allowed
- * to start. These bytes count as taken. `watch` may be NULL.
- */
+/* Memory that containers that were just allowed to start may still allocate. It counts as taken. `watch` may be NULL. */
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
 /*
@@ -47,18 +41,12 @@ uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, bool swap_out,
 			 bool poll, bool *ret_moving, struct error *err);
 
-/*
- * Freezes the container of the process's task until gpu_watch_release(), and writes the container's id to ret_id. Returns
- * -ENOENT outside containers, another -errno if it cannot be frozen.
- */
+/* Freezes the process's container until gpu_watch_release(). Returns -ENOENT outside containers, or another -errno. */
 int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
 		   struct error *err);
 /* Returns true if gpu_watch_hold() still keeps the container frozen. A user may have resumed it. */
 bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
-/*
- * Undoes gpu_watch_hold(). The container stays frozen if a user has paused it, too. If it cannot be thawed, returns -errno, and
- * allotd tries again.
- */
+/* The container stays frozen if a user has paused it, too. If it cannot be thawed, returns -errno, and allotd tries again. */
 int gpu_watch_release(struct gpu_watch *watch, const char *id, struct error *err);
 /* Returns true if the process's container is off its GPUs or moving. `watch` may be NULL. */
 bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
@@ -67,10 +55,7 @@ bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
-/*
- * Returns the container engine's name for the container of the tenant's processes. NULL if there is no container, if its name
- * is unknown, or if `watch` is NULL. Valid until the next iteration of the event loop.
- */
+/* NULL if there is no container or no name, or if `watch` is NULL. Valid until the next iteration of the event loop. */
 const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
 						const struct tenant *tenant);
 

@@ -1,6 +1,4 @@
-/*
- * Finds the cards that a process may come to use.
- */
+/* Finds the cards that a process may come to use. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +18,7 @@ static bool has_node(int pid, const char *leaf, unsigned minor)
 	return access(path, F_OK) == 0;
 }
 
-/*
- * Returns true if the device's file is visible to the process. A MIG instance shares its GPU's file, so its capability's file
- * decides.
- */
+/* A MIG instance shares its GPU's device file, so the file of its capability decides. */
 static bool is_visible(const struct gpu_info *info, int pid)
 {
 	if (info->caps.is_known)
@@ -31,10 +26,7 @@ static bool is_visible(const struct gpu_info *info, int pid)
 	return has_node(pid, "nvidia", info->minor);
 }
 
-/*
- * Finds the cards whose device files the process has. Returns all cards if they are simulated, if a device number is unknown,
- * or if the process has none of the files.
- */
+/* Returns all cards if they are simulated, if a device number is unknown, or if the process sees none of the device files. */
 static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 {
 	uint64_t all = w->tasks->card_count < 64 ? (UINT64_C(1) << w->tasks->card_count) - 1

@@ -1,6 +1,4 @@
-/*
- * Freezes and thaws containers with a process that bypasses the library (daemon/tasks/violation/violations.h).
- */
+/* Freezes and thaws containers with a process that bypasses the library (daemon/tasks/violation/violations.h). */
 #include <errno.h>
 #include <string.h>
 

@@ -27,12 +27,9 @@ bool gpu_watch_is_governed(const struct gpu_watch *watch, const struct census_ca
 /* Adds the memory and GPU time that tasks and containers used since the last census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
-/*
- * Returns the cards (bit mask) that a process can open and that its initial CUDA_VISIBLE_DEVICES names. In
- * gpu_watch_cards.c.
- */
+/* Returns the cards (bit mask) that a process can open and that its initial CUDA_VISIBLE_DEVICES names. */
 uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);
 
-/* Connect to the settings' container engines, and ask them for unknown names. In gpu_watch_names.c. */
+/* Connect to the settings' container engines, and ask them for unknown names. */
 int gpu_watch_start_names(struct gpu_watch *watch, struct error *err);
 void gpu_watch_request_names(struct gpu_watch *watch);

@@ -1,6 +1,4 @@
-/*
- * Asks container engines for the name of a container when its first task begins. Asks again only after a failure.
- */
+/* Asks container engines for the name of a container when its first task begins. Asks again only after a failure. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,4 @@
-/*
- * Estimates how much memory and GPU time tasks (processes that use a GPU) and their containers use between censuses (readings
- * of the driver's figures).
- */
+/* Estimates how much memory and GPU time tasks (processes that use a GPU) and their containers use between censuses. */
 #include "base/clock.h"
 #include "daemon/gpu/census.h"
 #include "daemon/state/tenant.h"

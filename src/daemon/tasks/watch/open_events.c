@@ -44,12 +44,7 @@ struct open_events {
 	} seen[SEEN_MAX];
 };
 
-/* ---- fanotify marks on device nodes ---- */
-
-/*
- * Marks the nodes in our own mount namespace, so that fanotify reports when they are opened. Skips nodes that do not exist.
- * Returns 0, or the -errno of the first other failure.
- */
+/* Makes fanotify report opens of the nodes in our own mount namespace. Skips nodes that do not exist. */
 static int mark_own(struct open_events *o)
 {
 	int r = 0;
@@ -92,10 +87,7 @@ static void mark_of(struct open_events *o, int pid)
 	}
 }
 
-/*
- * Marks the nodes of the process's mount namespace, unless that was done in the last SEEN_NS. Called for each exec and each
- * scanned process.
- */
+/* Marks the nodes of the process's mount namespace, unless that was done in the last SEEN_NS. */
 static void watch_namespace(struct open_events *o, int pid)
 {
 	char path[64], text[64];
@@ -128,8 +120,6 @@ static void scan_due(void *data, uint32_t events)
 {
 	scan(data);
 }
-
-/* ---- events ---- */
 
 static void exec_ready(void *data, uint32_t events)
 {
@@ -164,10 +154,7 @@ static void handle_events(struct open_events *o, const char *buffer, size_t leng
 		if (m.event_len < sizeof(m) || m.event_len > length ||
 		    m.vers != FANOTIFY_METADATA_VERSION)
 			return;
-		/*
-		 * Lost events need no action: the next census (reading of the driver's process list) finds the processes. Skip
-		 * repetitions, because a process opens a node several times.
-		 */
+		/* Lost events need no action: the next census finds the processes. Skip repetitions, which are common. */
 		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
 			continue;
 		last = m.pid;
@@ -186,8 +173,6 @@ static void opening_ready(void *data, uint32_t events)
 		handle_events(o, buffer, (size_t)n);
 	}
 }
-
-/* ---- start and stop ---- */
 
 static int read_paths(struct open_events *o, const char *paths, struct error *err)
 {

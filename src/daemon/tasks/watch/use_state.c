@@ -22,8 +22,6 @@ static void find_path(const struct node *node, char path[NODE_PATH_MAX])
 	snprintf(path, NODE_PATH_MAX, "%s/use.json", node->run_dir);
 }
 
-/* ---- writing the file ---- */
-
 static json_t *to_json(struct node *node)
 {
 	struct stamp now = stamp_now();
@@ -74,8 +72,6 @@ void use_state_save(struct node *node)
 			    "continues from the last saved state",
 			    err.text);
 }
-
-/* ---- reading the file ---- */
 
 static int cards_from_json(struct node *node, const json_t *root, struct gpu_records_cards *ret,
 			   struct error *err)

@@ -16,8 +16,5 @@ struct node;
 void use_state_load(struct node *node);
 /* Handler of node->use_timer, which node_save_use_soon() starts. `data` is the node. */
 void use_state_save_due(void *data, uint32_t events);
-/*
- * Writes the file at the daemon's end. Does nothing if use_state_load() was not called, or if the GPU watch has not taken over
- * node->records yet.
- */
+/* Call at the daemon's end. Does nothing unless use_state_load() was called and the GPU watch has taken node->records. */
 void use_state_save(struct node *node);
