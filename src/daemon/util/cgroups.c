@@ -14,8 +14,6 @@
 
 #define V1_TRIES 25 /* the most writes that one call of write_frozen() makes */
 
-/* ---- mounts ---- */
-
 static void set_hierarchy(struct cgroups_hierarchy *h, const char *mount, const char *root)
 {
 	if (h->mount[0] || strlen(mount) >= sizeof(h->mount) || strlen(root) >= sizeof(h->root))
@@ -101,8 +99,6 @@ int cgroups_find(struct cgroups *ret)
 	return 0;
 }
 
-/* ---- choice of the freezer ---- */
-
 static const char *control_file(bool is_v2)
 {
 	return is_v2 ? "cgroup.freeze" : "freezer.state";
@@ -165,8 +161,6 @@ int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *c
 	*ret = cgroup;
 	return 0;
 }
-
-/* ---- freezing ---- */
 
 static int write_text(const char *file, const char *text)
 {
@@ -242,8 +236,6 @@ int cgroup_is_frozen(const struct cgroup *cgroup)
 	text[n] = '\0';
 	return cgroup->is_v2 ? strstr(text, "frozen 1") != NULL : !strncmp(text, "FROZEN", 6);
 }
-
-/* ---- killed processes ---- */
 
 static bool is_killed(int pid)
 {

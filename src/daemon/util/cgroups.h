@@ -34,13 +34,12 @@ struct cgroup {
 
 /* Parses the texts of /proc/self/mountinfo and /proc/self/cgroup (proc(5)). Pure. */
 void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret);
-/* Finds the hierarchies of this process. Returns -errno if /proc cannot be read. */
+/* Returns -errno if /proc cannot be read. */
 int cgroups_find(struct cgroups *ret);
 
 /*
- * Finds the directory of a cgroup, from its path in the hierarchy. Returns -EOPNOTSUPP if the
- * hierarchy is not mounted, or if the mounted part does not contain the path. Returns another
- * -errno if the directory does not exist.
+ * Finds the directory of a cgroup, from its path in the hierarchy. Returns -EOPNOTSUPP if the hierarchy is not mounted, or if
+ * the mounted part does not contain the path. Returns another -errno if the directory does not exist.
  */
 int cgroups_dir(const struct cgroups_hierarchy *hierarchy, const char *path,
 		char ret_dir[CGROUP_DIR_MAX]);
@@ -57,8 +56,8 @@ int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *c
 int cgroup_freeze(const struct cgroup *cgroup);
 int cgroup_thaw(const struct cgroup *cgroup);
 /*
- * Checks a freeze that cgroup_freeze() requested. Returns 1 if all processes are frozen, 0 if not yet, or -errno. Repeats
- * the request to a freezer of version 1, which can miss processes that fork.
+ * Returns 1 if all processes are frozen, 0 if not yet, or -errno. Repeats the request to a freezer of version 1, which can miss
+ * processes that fork.
  */
 int cgroup_retry_freeze(const struct cgroup *cgroup);
 /* Returns 1 if all processes are frozen, 0 if not, -ENOENT or -ENODEV if the cgroup is gone. */
@@ -68,8 +67,5 @@ int cgroup_is_frozen(const struct cgroup *cgroup);
 void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX + 16],
 		      const char **ret_text);
 
-/*
- * Returns true if a killed process cannot die because a freezer of version 1 holds it. Reads SigPnd of /proc/PID/status,
- * because a pidfd does not report such a process as ended.
- */
+/* Returns true if a killed process cannot end because a freezer of version 1 holds it. A pidfd does not report its end. */
 bool cgroup_has_killed(const struct cgroup *cgroup);

@@ -1,11 +1,8 @@
 /*
- * Finds a process's container from the text of /proc/PID/cgroup alone, without asking an engine.
- * Each engine puts the container's id into the cgroup's name, in a form of its own; container.c has
- * a table of these forms. The deepest part of a path that matches a form is the container. Parts
- * below it (a systemd or an init scope inside) belong to the container; parts above it are slices
- * and pods.
- *
- * Pure; thread safe.
+ * Finds a process's container from the text of /proc/PID/cgroup alone, without asking an engine. Each engine puts the
+ * container's id into the cgroup's name, in a form of its own; container.c has a table of these forms. The deepest part of a
+ * path that matches a form is the container. Parts below it (a systemd or an init scope inside) belong to the container; parts
+ * above it are slices and pods. Pure; thread safe.
  */
 #pragma once
 
@@ -26,16 +23,13 @@ struct container {
 };
 
 /*
- * Finds the container in one cgroup path. The first *ret_length bytes of the path lead to the
- * container's own cgroup. *ret_engine and ret_id identify the container. Returns false if the path
- * contains no container.
+ * Finds the container in one cgroup path. The first *ret_length bytes of the path lead to the container's own cgroup.
+ * *ret_engine and ret_id identify the container. Returns false if the path contains no container.
  */
 bool container_match(const char *path, unsigned *ret_length, const char **ret_engine,
 		     char ret_id[CONTAINER_ID_MAX]);
 
-/*
- * Returns the one of container_match()'s static engine names that equals `name`, or NULL.
- */
+/* Returns the one of container_match()'s static engine names that equals `name`, or NULL. */
 const char *container_engine(const char *name);
 
 /*
@@ -46,14 +40,14 @@ const char *container_engine(const char *name);
 bool container_from_cgroups(const char *text, struct container *ret);
 
 /*
- * Returns true if a process whose own cgroup is `own` may freeze the cgroup `path`. False for the root and
- * for a cgroup that contains `own`: the process would freeze itself, and could not thaw anything.
+ * Returns true if a process whose own cgroup is `own` may freeze the cgroup `path`. False for the root and for a cgroup that
+ * contains `own`: the process would freeze itself, and could not thaw anything.
  */
 bool container_may_freeze(const char *path, const char *own);
 
 /*
- * Reads the path in one hierarchy from the text of /proc/PID/cgroup. `controller` is "" for version
- * 2, or the name of a controller of version 1. Returns false if the text has no such hierarchy.
+ * Reads the path in one hierarchy from the text of /proc/PID/cgroup. `controller` is "" for version 2, or the name of a
+ * controller of version 1. Returns false if the text has no such hierarchy.
  */
 bool container_read_path(const char *text, const char *controller,
 			 char ret_path[CONTAINER_PATH_MAX]);

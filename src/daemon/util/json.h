@@ -1,6 +1,4 @@
-/*
- * Helpers for the JSON library jansson: checked reads, and cleanup.
- */
+/* Helpers for the JSON library jansson: checked reads, and cleanup. */
 #pragma once
 
 #include <jansson.h>
@@ -15,10 +13,7 @@ static inline void cleanup_json_decref(json_t **json)
 }
 #define cleanup_json cleanup(cleanup_json_decref)
 
-/*
- * Read a member of an object. Return 1 if *ret was written, 0 if the member is absent or null, -EINVAL and "<key>: must be
- * ..." for a wrong type or range.
- */
+/* Return 1 if *ret was written, 0 if the member is absent or null, -EINVAL and "<key>: must be ..." if its value is wrong. */
 int json_read_string(const json_t *object, const char *key, const char **ret, struct error *err);
 int json_read_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *ret,
 		  struct error *err);

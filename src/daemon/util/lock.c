@@ -54,10 +54,7 @@ static void write_holder(int fd, const char *run_dir)
 		return;
 }
 
-/*
- * Returns true if the process that listens still runs. The kernel accepts connections while the listener's descriptor is
- * open, even after that process was killed.
- */
+/* Returns false if the listener is dying: until its descriptor is closed, the kernel accepts connections. */
 static bool is_answered(int fd)
 {
 	struct ucred peer;
@@ -114,10 +111,7 @@ int lock_run_dir(const char *run_dir, struct error *err)
 	return steal_fd(&fd);
 }
 
-/*
- * Opens or makes a directory in which all users may create lock files, but not delete those of others (mode 1777). Root
- * takes over a directory that another user made. Returns -1 if the directory cannot be used.
- */
+/* All users may create lock files in such a directory, but not delete those of others (mode 1777). Returns -1 on failure. */
 static int open_shared_dir(const char *path)
 {
 	struct stat st;
@@ -154,10 +148,7 @@ static int open_shared_file(int dir, const char *name)
 	return S_ISREG(st.st_mode) ? steal_fd(&fd) : -EINVAL;
 }
 
-/*
- * Tries until end_ns, because the kernel closes a killed daemon's descriptors one after the other: its run directory may be
- * unlocked while its cards are still locked.
- */
+/* The kernel closes a killed daemon's descriptors one after the other, so its cards may be locked longer than its directory. */
 static int try_lock_until(int fd, uint64_t end_ns)
 {
 	int r;
@@ -166,10 +157,7 @@ static int try_lock_until(int fd, uint64_t end_ns)
 	return r;
 }
 
-/*
- * Takes the card's lock in the directory that only root can use. Returns 0 with *ret_fd -1 if that directory cannot be
- * made, for example in a user namespace.
- */
+/* Returns 0 with *ret_fd -1 if root's directory cannot be made, for example in a user namespace. */
 static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, struct error *err)
 {
 	char path[PATH_MAX], holder[HOLDER_MAX];
@@ -199,7 +187,7 @@ static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, stru
 	return 0;
 }
 
-/* Takes the card's lock in a directory that all users share. Returns 0 with *ret_fd -1 if that directory cannot be used. */
+/* Returns 0 with *ret_fd -1 if the directory cannot be used. */
 static int lock_shared(const char *dir_path, const char *name, uint64_t wait_ns, int *ret_fd,
 		       struct error *err)
 {

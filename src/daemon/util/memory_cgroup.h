@@ -18,12 +18,8 @@ struct memory_cgroup {
 	size_t mount_length;
 };
 
-/*
- * Finds the cgroup from the text of /proc/PID/cgroup. Returns -EOPNOTSUPP if no memory controller is mounted, or another
- * -errno.
- */
+/* `text`: /proc/PID/cgroup. Returns -EOPNOTSUPP if no memory controller is mounted, or another -errno. */
 int memory_cgroup_find(const struct cgroups *cgroups, const char *text, struct memory_cgroup *ret);
-/* Like memory_cgroup_find(), for the process `pid`. */
 int memory_cgroup_of(int pid, struct memory_cgroup *ret);
 
 /*

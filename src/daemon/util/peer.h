@@ -27,10 +27,7 @@ struct peer {
 int peer_open(int fd, struct peer *ret, struct error *err);
 void peer_close(struct peer *peer);
 
-/*
- * Confirms the pidfd by the sender of the first message. Does nothing if the pidfd is already confirmed. Returns -ESRCH if the
- * sender is another process or has ended.
- */
+/* Returns -ESRCH if the sender of the first message is another process or has ended. Does nothing if already confirmed. */
 int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *err);
 bool peer_is_alive(const struct peer *peer);
 

@@ -47,10 +47,7 @@ bool procfs_is_same_program(int pid)
 	       own.st_dev == other.st_dev && own.st_ino == other.st_ino;
 }
 
-/*
- * Reads fields 3 and 22 of /proc/PID/stat, "pid (comm) state ppid ..." (proc(5)). comm may contain any character, so
- * parsing begins after the last ')'.
- */
+/* Reads fields 3 and 22 of /proc/PID/stat (proc(5)). comm may contain any character, so parsing begins after the last ')'. */
 static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 {
 	char path[64], text[1024];
@@ -136,10 +133,7 @@ int procfs_open_process(int pid, uint64_t start_time, int *ret_pidfd)
 	return 0;
 }
 
-/*
- * Takes a line of /proc/PID/cgroup, "id:controllers:path". Returns true if its cgroup is frozen, in version 2 or by the
- * freezer of version 1.
- */
+/* `line` is "id:controllers:path". Returns true if its cgroup is frozen, in version 2 or by the freezer of version 1. */
 static bool cgroup_line_is_frozen(char *line)
 {
 	char file[PATH_MAX], text[512];

@@ -1,6 +1,4 @@
-/*
- * Reads /proc. Thread safe. Each function makes a few system calls, so not for hot loops.
- */
+/* Reads /proc. Thread safe. Each function makes a few system calls, so not for hot loops. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,10 +23,9 @@ int procfs_open_process(int pid, uint64_t start_time, int *ret_pidfd);
 /* Decodes a path of mountinfo in place: "\ooo" is an octal escape for space, tab, newline or backslash (proc(5)). */
 void procfs_unescape(char *text);
 
-/* Returns the parent's pid; 0 if the process has no parent or is gone. */
+/* 0 if the process has no parent or is gone */
 int procfs_parent(int pid);
 
-/* Returns true if the process runs the same program file as this process. */
 bool procfs_is_same_program(int pid);
 
 /* Returns true if the process is exiting or gone. Its descriptors may still be open. */

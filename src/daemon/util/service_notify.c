@@ -34,10 +34,7 @@ uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid)
 	return (uint64_t)us * NS_PER_US;
 }
 
-/*
- * Returns a datagram socket connected to `name`, or -errno. `name` is a path, or an abstract name with '@' in place of its
- * first NUL.
- */
+/* `name` is a path, or an abstract name with '@' in place of its first NUL. */
 static int connect_to(const char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -25,7 +25,5 @@ void service_ready(struct service *service, struct loop *loop, const char *statu
 /* Sends STOPPING=1 and frees `service`, which may be NULL. Returns NULL. */
 struct service *service_close(struct service *service);
 
-/*
- * Returns the watchdog period in ns from the values of $WATCHDOG_USEC and $WATCHDOG_PID; 0 if `pid` is not watched. Pure.
- */
+/* Returns the watchdog period in ns from the values of $WATCHDOG_USEC and $WATCHDOG_PID; 0 if `pid` is not watched. Pure. */
 uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid);

@@ -18,7 +18,6 @@ struct stamp {
 };
 
 struct stamp stamp_now(void);
-/* Returns true if both are from the same boot. Pure. */
 bool stamp_is_same_boot(const struct stamp *a, const struct stamp *b);
 /* Returns now - then in ns, at least 0. Pure. */
 uint64_t stamp_passed_ns(const struct stamp *then, const struct stamp *now);

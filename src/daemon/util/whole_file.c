@@ -36,10 +36,7 @@ int whole_file_write_lines(const char *path, const char *lines, bool sync)
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/*
- * Reads the whole file into `text`, which has size + 1 bytes, and ends it with a NUL. Returns -EFBIG if the file has more than
- * `size` bytes.
- */
+/* `text` has size + 1 bytes, for a NUL at its end. Returns -EFBIG if the file has more than `size` bytes. */
 static int read_all(int fd, char *text, size_t size, size_t *ret_size)
 {
 	size_t at = 0;
