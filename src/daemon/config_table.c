@@ -1,6 +1,4 @@
-/*
- * The table of allotd's settings, and the checks of their values.
- */
+/* The table of allotd's settings, and the checks of their values. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +27,6 @@ _Static_assert(sizeof(enum arbiter_policy) == sizeof(unsigned) &&
 		       sizeof(enum sharing_way) == sizeof(unsigned),
 	       "a choice is written as an unsigned");
 
-/* ---- names of values ---- */
-
 static const char *const policy_words[] = { [ARBITER_POLICY_LEASE] = "lease",
 					    [ARBITER_POLICY_FEEDBACK] = "feedback",
 					    [ARBITER_POLICY_TOKEN] = "token",
@@ -53,8 +49,6 @@ const char *config_policy_name(enum arbiter_policy policy)
 {
 	return policy_words[policy];
 }
-
-/* ---- checks of values ---- */
 
 static int check_address(const char *value, struct error *err)
 {
@@ -91,8 +85,6 @@ static int check_above_zero(const char *value, struct error *err)
 	return strtod(value, NULL) > 0 ? 0
 				       : error_set(err, ERANGE, "'%.40s': must be above 0", value);
 }
-
-/* ---- the table ---- */
 
 static const struct settings_row rows[] = {
 	{ "log_level", SETTINGS_CHOICE, AT(log_level), "info", 0, 0,

@@ -1,6 +1,4 @@
-/*
- * Starts and ends the daemon. Between the two, the event loop calls the parts that subsystems.c has started.
- */
+/* Starts and ends the daemon. Between the two, the event loop calls the parts that subsystems.c has started. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -28,11 +26,9 @@
 
 static struct node node; /* static because it is large */
 
-/* ---- background ---- */
-
 /*
- * Forks, and returns only in the child, which is in its own session. The parent waits until the child writes a byte to *ret_fd
- * or ends. Then the parent exits: with 0 after a byte (the child is ready), else with 1.
+ * Returns only in the child, which is in its own session. The parent exits: with 0 when the child writes a byte to *ret_fd, or
+ * with 1 when the child ends without one.
  */
 static int go_to_background(int *ret_fd, struct error *err)
 {
@@ -75,8 +71,6 @@ static void write_ready(int *fd)
 			  strerror(errno));
 	close_fd(fd);
 }
-
-/* ---- directories ---- */
 
 static int prepare_run_dir(const struct options *options, struct error *err)
 {
@@ -150,8 +144,6 @@ static gid_t find_admin_group(void)
 	return group ? group->gr_gid : (gid_t)-1;
 }
 
-/* ---- signals ---- */
-
 static int signal_fd = -1;
 
 /*
@@ -207,10 +199,7 @@ static void signal_received(void *data, uint32_t events)
 		loop_quit(node.loop);
 }
 
-/*
- * Blocks SIGTERM, SIGINT and SIGHUP, and makes signal_fd receive them. Call before threads start, because threads inherit the
- * mask of blocked signals.
- */
+/* Makes signal_fd receive SIGTERM, SIGINT and SIGHUP. Call before threads start, since they inherit the blocked signals. */
 static int block_signals(struct error *err)
 {
 	sigset_t set;
@@ -223,8 +212,6 @@ static int block_signals(struct error *err)
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	return signal_fd < 0 ? error_set_errno(err, errno, "can't receive signals") : 0;
 }
-
-/* ---- life cycle ---- */
 
 static int start(struct options *options, int *run_lock, struct error *err)
 {

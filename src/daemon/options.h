@@ -1,6 +1,4 @@
-/*
- * allotd's command line. Parses it, and then the files of settings and of tuning.
- */
+/* allotd's command line. Parses it, and then the files of settings and of tuning. */
 #pragma once
 
 #include <stdbool.h>

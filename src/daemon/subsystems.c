@@ -45,13 +45,8 @@
 #include "daemon/tasks/watch/use_state.h"
 
 #define TICK_NS NSEC_PER_SEC
-/*
- * A daemon that lingers ends after linger_ns without tenants. A starting daemon waits this much longer for its first tenant,
- * because the program that started the daemon is about to connect.
- */
+/* A starting daemon lingers this much longer for its first tenant: the program that started it is about to connect. */
 #define FIRST_LINGER_NS (1 * NSEC_PER_SEC)
-
-/* ---- timers ---- */
 
 /*
  * Returns true if no GPU time was charged or lent since the last tick, so tenants' use need not be read. An arbitration sleeps
@@ -172,8 +167,6 @@ static void update_drains(struct node *node, const struct census_card *seen)
 		drain_update(node, &node->card[i], &seen[i]);
 }
 
-/* ---- tenants ---- */
-
 static int make_tenants_dirs(struct node *node, struct error *err)
 {
 	const mode_t modes[] = {
@@ -190,10 +183,7 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 	return 0;
 }
 
-/*
- * Returns true if the tenant was swapped out by request and some of its processes may still live. Then the starting daemon
- * must not swap it in.
- */
+/* Returns true if a request swapped the tenant out, and some of its processes may still live: the tenant must stay out. */
 static bool is_to_stay_out(struct node *node, const char *key)
 {
 	const struct tenant *t = node_find_tenant(node, key);
@@ -217,8 +207,8 @@ static void stop_tenants(struct node *node)
 }
 
 /*
- * Runs after the tenants and claims of an earlier daemon were adopted. Ends groups without tenants (space_groups.h). Restores
- * processes that an earlier daemon's checkpoint helper left suspended, except those of which is_to_stay_out() is true.
+ * Ends groups without tenants (space_groups.h). Restores processes that an earlier daemon's checkpoint helper left suspended,
+ * except those of which is_to_stay_out() is true.
  */
 static int clean_up_after_adoption(struct node *node, struct error *err)
 {
@@ -227,8 +217,6 @@ static int clean_up_after_adoption(struct node *node, struct error *err)
 	checkpoint_recover(node, is_to_stay_out);
 	return 0;
 }
-
-/* ---- the parts ---- */
 
 #define START(name, call) \
 	static int name(struct node *node, struct error *err) \

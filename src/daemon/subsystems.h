@@ -1,6 +1,4 @@
-/*
- * Starts and stops the daemon's cards (GPUs), timers and parts (subsystems, see node/subsystem.h), in order.
- */
+/* Starts and stops the daemon's cards, timers and parts (subsystems, see node/subsystem.h), in order. */
 #pragma once
 
 #include "base/error.h"
