@@ -11,7 +11,7 @@ enum install_part {
 	INSTALL_DAEMON,
 	INSTALL_LIBRARY,
 	INSTALL_SIM_SERVER,
-	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
+	INSTALL_SIM_CUDA, /* the simulated libcuda.so.1 */
 	/* the simulated libnvidia-ml.so.1, in the directory of INSTALL_SIM_CUDA */
 	INSTALL_SIM_NVML,
 	/* the simulated nvidia-cuda-mps-control, in the directory of INSTALL_SIM_CUDA */

@@ -66,7 +66,7 @@ typedef int (*settings_check)(const struct config *config, struct error *err);
 struct settings_table {
 	const struct settings_row *row;
 	size_t count;
-	const settings_check *check; /* checks of several settings, ended by NULL, or NULL */
+	const settings_check *check;        /* checks of several settings, ended by NULL, or NULL */
 	const struct settings_alias *alias; /* ended by an alias without a name; or NULL */
 	/* Makes the error (ENOENT) for an unknown name. If NULL, the error is "there is no such setting". */
 	int (*unknown)(const char *key, struct error *err);

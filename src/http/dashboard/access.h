@@ -42,7 +42,7 @@ enum access_verdict {
 	ACCESS_WRONG_HOST,   /* a host name where an IP address or "localhost" is required */
 	ACCESS_WRONG_ORIGIN, /* the origin is another site */
 	ACCESS_NO_CHANGES,
-	ACCESS_UNREADABLE,   /* a token's file can't be read; *err says why */
+	ACCESS_UNREADABLE, /* a token's file can't be read; *err says why */
 };
 
 /*

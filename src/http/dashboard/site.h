@@ -30,7 +30,7 @@ struct site_config {
 	struct access_settings settings; /* the caller owns the texts and keeps them valid */
 	const struct page_file *files;
 	size_t file_count;
-	bool is_open;    /* let everyone connect to a unix socket */
+	bool is_open; /* let everyone connect to a unix socket */
 	bool is_private;
 	size_t body_max;
 	const char *what; /* the site's name in the log: "the page" */

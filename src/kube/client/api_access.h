@@ -14,7 +14,7 @@ struct kube_access {
 	char *ca_pem; /* NULL: the machine's own CAs */
 	char *certificate_pem, *key_pem;
 	char *token;
-	char *token_file;   /* read again for each call, because the kubelet renews the token */
+	char *token_file; /* read again for each call, because the kubelet renews the token */
 	char *in_namespace;
 	bool is_unverified; /* insecure-skip-tls-verify: the server's certificate is not checked */
 };

@@ -18,7 +18,7 @@
 struct dra_device {
 	const char *uuid, *product;
 	bool is_instance;
-	const char *parent_uuid;    /* the instance's GPU; NULL for a GPU */
+	const char *parent_uuid; /* the instance's GPU; NULL for a GPU */
 	uint64_t memory_bytes;
 	uint64_t memory_left_bytes; /* total minus the memory of tenants without a ResourceClaim */
 	unsigned cores_left_pct;    /* 100 minus the cores of tenants without a ResourceClaim */

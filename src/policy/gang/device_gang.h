@@ -83,7 +83,7 @@ struct gang_report {
 	bool waits;       /* a thread is held at the gate */
 	bool is_due;      /* would get the lease now if it were no gang */
 	bool holds;
-	bool drains;      /* lost the lease; in-flight work is awaited */
+	bool drains; /* lost the lease; in-flight work is awaited */
 	/* its work is in flight for longer than predicted, by more than GANG_SLIP_NS */
 	bool is_late;
 	bool is_stuck;  /* its work outlives its drain's deadline */

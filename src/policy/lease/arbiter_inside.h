@@ -169,7 +169,7 @@ struct tenant {
 	bool has_synced;            /* reached a sync point since the arbiter's last step */
 	/* time without work since its latest sync point, while no thread waited at the gate */
 	double idle_ns;
-	bool ended_step;     /* its last turn ended with a step of its program */
+	bool ended_step; /* its last turn ended with a step of its program */
 	uint64_t step_turns;
 
 	/* the part of the charge that charge_settle() may still correct: */
@@ -213,9 +213,9 @@ struct arbiter {
 	int polled_count;      /* tenants that ring no doorbell, so must be polled */
 	double promised_pct;
 	bool priorities_differ;
-	int gang_count;   /* tenants with a gang order other than GANG_NONE */
+	int gang_count; /* tenants with a gang order other than GANG_NONE */
 	int member_count;
-	int wanting;      /* tenants with demand or work at charge_step(); 0 in free run */
+	int wanting; /* tenants with demand or work at charge_step(); 0 in free run */
 	/* usual lengths and depth of turns, or larger values beside a gang */
 	struct turn_terms terms;
 	uint64_t quantum_ns;

@@ -176,7 +176,7 @@ struct arbiter_pace {
 /* For display only. */
 enum arbiter_end {
 	ARBITER_END_UNKNOWN,
-	ARBITER_END_IDLE,     /* the holder was idle for too long, or exited */
+	ARBITER_END_IDLE, /* the holder was idle for too long, or exited */
 	ARBITER_END_TURN,
 	ARBITER_END_PRIORITY,
 	ARBITER_END_CAP,

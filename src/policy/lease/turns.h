@@ -71,8 +71,8 @@ enum turns_reason {
 };
 
 struct turns {
-	uint32_t turn;     /* slot + 1 of the process with the turn; 0: every process */
-	bool was_in_use;   /* at the last turns_step(), the tenant had the lease or drained */
+	uint32_t turn;   /* slot + 1 of the process with the turn; 0: every process */
+	bool was_in_use; /* at the last turns_step(), the tenant had the lease or drained */
 	uint64_t given;
 	uint64_t given_up;
 	enum turns_reason reason;
