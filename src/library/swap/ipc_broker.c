@@ -236,7 +236,7 @@ bool ipc_broker_republish(uint64_t now_ns)
 	bool is_whole = true;
 	int error;
 
-	/* Memory with a key never moves. But the hold (swap_hold.h) keeps this out of the driver while other memory moves. */
+	/* Memory with a key never moves. But while other memory moves, this thread must not call the driver (swap_hold.h). */
 	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;
 	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes) {

@@ -25,7 +25,10 @@ static bool can_revoke(void)
 	return state == 1;
 }
 
-/* Makes the thread's earlier stores visible to all. If membarrier fails (a seccomp filter), sleeps to give them time. */
+/*
+ * Makes each other thread execute a full memory barrier: it then sees the calling thread's earlier stores, and the calling
+ * thread sees its earlier stores. If membarrier fails (a seccomp filter), sleeps to give the stores time.
+ */
 static void barrier_all_threads(void)
 {
 	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))

@@ -1,8 +1,9 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * GPU time of the switch to this tenant that no tenant pays for, in ns. If the tenant's last lease ended with a step of its
- * program (rules/steps.h), other tenants had the GPU during the pause after that step. So that pause is subtracted.
+ * The part of the GPU's switch to this tenant that is charged to no tenant, in ns. If the tenant's last lease ended with a step
+ * of its program (rules/steps.h), the program's pause after that step was free of charge, because other tenants had the GPU
+ * meanwhile. In return the tenant is charged for the switch, up to the length of that pause.
  */
 static double switch_cost_ns(const struct arbiter *a, const struct tenant *t)
 {

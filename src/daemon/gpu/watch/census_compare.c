@@ -326,7 +326,10 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 	return sum;
 }
 
-/* The memory of processes that belong to no tenant and are not draining. False if the driver does not report a figure. */
+/*
+ * Sums the memory of processes that belong to no tenant, without ended processes whose memory is draining (drain.h): that is
+ * counted separately. Returns false if the driver does not report a process's memory.
+ */
 static bool sum_foreign(const struct node *node, const struct card *card,
 			const struct census_card *seen, uint64_t *ret_bytes)
 {

@@ -107,7 +107,10 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		*ret_is_new = false;
 		return 0;
 	}
-	/* Its terms differ: the scheduler chose again after a lost answer. Or the claim is parked: it has no tenant. */
+	/*
+	 * Replace the claim, if there is one. Either it has other terms: an earlier call made it, the answer to the kubelet was
+	 * lost, and the scheduler has chosen again. Or it is parked, so it has no tenant.
+	 */
 	if (claim && allocate_is_in_use(claim))
 		return error_set(
 			err, EBUSY,

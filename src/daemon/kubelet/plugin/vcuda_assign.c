@@ -177,7 +177,10 @@ void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod)
 	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
 }
 
-/* The call for memory is expected next, unless it came before. */
+/*
+ * Ends a successful call for cores. The kubelet's call for the same container's memory, if it requests any, is expected next,
+ * unless it came before.
+ */
 static void end_well(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
