@@ -439,7 +439,9 @@ void node_close(struct node *node)
 	TAILQ_FOREACH(t, &node->tenants, link) {
 		struct error err = { 0 };
 		if (tenant_state_save(t, false, &err) < 0)
-			log_warning("%s: the next daemon restores an older state of this tenant",
+			log_warning("allotd ends and can't save the state of a tenant: %s; when "
+				    "allotd starts again, it restores the tenant from the last saved "
+				    "state",
 				    err.text);
 	}
 	for (size_t i = sizeof(subsystems) / sizeof(subsystems[0]); i-- > 0;)

@@ -81,7 +81,10 @@ static void note_figures(struct tracks *t, unsigned i, const json_t *device, uin
 	card->has_figures = true;
 }
 
-/* Returns the tenant's line in a GPU's track, which is named if new. Negative if there is no room or no memory. */
+/*
+ * Returns the number of the tenant's line in a GPU's track. If the tenant has no line yet, adds one and writes the tenant's
+ * name for it into the trace. Negative if the track has TRACKS_TENANTS lines already, or memory runs out.
+ */
 static int tenant_line(struct tracks *t, unsigned i, const char *tenant)
 {
 	struct tracks_card *card = &t->card[i];

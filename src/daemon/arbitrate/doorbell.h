@@ -19,7 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A ring is missing if it comes later than this after the change. */
+/*
+ * When the daemon sees in a tenant's slot a change that needed a ring (`must_ring` of doorbell_check()), it waits this long for
+ * the ring. After that, the ring counts as missing.
+ */
 #define DOORBELL_LATE_NS UINT64_C(10000000)
 /*
  * How long a tenant is polled after a missing ring. Doubles with each further miss, up to DOORBELL_DOUBLINGS times. A miss

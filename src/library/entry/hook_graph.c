@@ -38,7 +38,10 @@ struct need {
 	for (uint32_t i##_left = (devices), i = 0; \
 	     i##_left && (i = (uint32_t)__builtin_ctz(i##_left), true); i##_left &= i##_left - 1)
 
-/* Charges what the driver now reserves for graphs, and releases reserved_for_it, a launch's quota. Needs locks.graph. */
+/*
+ * Charges the bytes that the driver now reserves for graphs on the device. Gives back reserved_for_it: the bytes of the
+ * tenant's quota that were set aside before a graph's launch; 0 if there was no launch. The caller holds locks.graph.
+ */
 static void update_charge(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;

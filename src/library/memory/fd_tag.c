@@ -9,7 +9,8 @@
 #define F_OFD_SETLK 37
 #endif
 
-#define KEY_BITS 61 /* so that key and length fit in a file offset */
+/* The key is the first offset of the lock's range. With 61 bits, the range's end, key + pages, also fits in an off_t. */
+#define KEY_BITS 61
 
 uint64_t fd_tag_new_key(void)
 {

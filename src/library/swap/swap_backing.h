@@ -3,8 +3,9 @@
  * becomes a backing: an address range with memory of the virtual memory API. A program sees it as memory of cuMemAlloc;
  * ipc_broker.h adds legacy IPC.
  *
- * Backings are allocated and freed inside the hold (swap_hold.h). The swap thread uses them while the hold is closed. All
- * functions but those for the swap thread are thread safe.
+ * The hold (swap_hold.h) keeps threads out of the driver while the process's memory is off the GPU. A thread enters the hold
+ * before it allocates or frees a backing. The swap thread closes the hold, so that no other thread is inside, before it moves
+ * backings. All functions but those for the swap thread are thread safe.
  */
 #pragma once
 

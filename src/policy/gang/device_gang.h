@@ -44,7 +44,10 @@
 #define GANG_MAX_DEVICES 64
 /* If work is in flight for this much longer than predicted, it may be waiting for another rank. */
 #define GANG_SLIP_NS UINT64_C(300000)
-/* Slips stop this long after the turn's predicted end. Then the turn ends at the drains' deadlines at the latest. */
+/*
+ * From this long after the turn's predicted end, no held rank may launch any more (no slips, see above). Work that still does
+ * not end is then awaited only until the deadline of its drain.
+ */
 #define GANG_SLIP_MAX_NS UINT64_C(20000000)
 /* Until this long after the turn's predicted end, ranks slip one by one; then together, for GANG_SLIP_TOGETHER_NS. */
 #define GANG_SLIP_ALONE_NS UINT64_C(3000000)

@@ -45,7 +45,10 @@ static void count_use(struct arbiter *a, struct tenant *t)
 	w->counted_ns = t->charged_ns;
 }
 
-/* A new tenant's window begins with its addition, but is at least a quota, so that the tenant gets a token. */
+/*
+ * Length of the tenant's window. A new tenant's window begins when the tenant is added, but counts as at least token_quota_ns
+ * long: with length 0, the tenant could use nothing without exceeding its limit, and would not get its first token.
+ */
 static double window_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t age = a->clock - t->token.since;

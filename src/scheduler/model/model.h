@@ -39,7 +39,10 @@ const struct request_terms *model_request_terms(const struct model *model);
 /* model_list_begin() starts a full list of this kind; model_list_end() ends it and removes every object that was not in it. */
 void model_list_begin(struct model *model, enum model_kind kind);
 void model_list_end(struct model *model, enum model_kind kind);
-/* Whether full lists of nodes and pods were read; decide nothing before. The caller decides whether to wait for quotas. */
+/*
+ * Whether a full list of nodes and a full list of pods were read. Place no pod before that. The list of ResourceQuotas is not
+ * considered: the caller chooses whether to wait for it too.
+ */
 bool model_is_ready(const struct model *model);
 
 /*

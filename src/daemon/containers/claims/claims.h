@@ -65,8 +65,9 @@ void claims_undo(struct claims *claims, const char *key, const char *why);
 
 /*
  * Gives the claim another key, and its tenant a name made from `tenant` (as in claim_request). Needed when the kubelet's list
- * shows that another container holds the claim's devices. Returns -EEXIST if the key is in use, -EINVAL for a wrong key,
- * -ENODEV if parked, or an -errno of the store. After an error nothing has changed.
+ * shows that another container holds the claim's devices. Returns -EEXIST if the key is in use, -EINVAL if the key is
+ * malformed, -ENODEV if the claim is parked (not in force, see the top of this file), or an -errno of the store. After an error
+ * nothing has changed.
  */
 int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err);
 

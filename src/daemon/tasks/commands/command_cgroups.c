@@ -360,8 +360,9 @@ int command_cgroups_start(struct node *node, struct command_cgroups **ret, struc
 		int noted = r >= 0 && t->command_cgroup ? note_id(t) : 0;
 		if (noted >= 0)
 			continue;
-		log_warning("tenant '%s': its command has lost its cgroup %s: %s", t->terms.name,
-			    t->command_cgroup, strerror(-noted));
+		log_warning("tenant '%s': its command's cgroup %s can't be used any more: %s. With "
+			    "guard_devices the command can't open GPUs: end it and run it again",
+			    t->terms.name, t->command_cgroup, strerror(-noted));
 		free(t->command_cgroup);
 		t->command_cgroup = NULL;
 	}

@@ -218,7 +218,8 @@ int device_filter_attach(struct device_filter *filter, struct error *err)
 	if (r < 0)
 		return error_set_errno(
 			err, -r,
-			"can't attach the filter of devices (bpf) to the cgroup of sessions");
+			"guard_devices: can't attach the device filter (bpf) to user.slice, the "
+			"cgroup of all users' sessions");
 	filter->is_attached = true;
 	/* Remove the old filter only now, so that there is always one. Until then a process must pass both. */
 	remove_others(filter->cgroup_fd, filter->program_fd);

@@ -58,7 +58,10 @@ static size_t append_uuid(size_t at, int card)
 	return at + strlen(entry + at);
 }
 
-/* Writes UUIDs into `entry` up to the first number without a device. The driver reports an empty list and duplicates. */
+/*
+ * Writes into `entry` the UUIDs of the devices with these numbers, up to the first number without a device. Does not check for
+ * an empty list or for duplicates: the driver reports these errors to the program.
+ */
 static void write_numbers(const char *numbers)
 {
 	size_t at = sizeof(VARIABLE) - 1;
