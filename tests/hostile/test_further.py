@@ -12,7 +12,7 @@ import time
 import pytest
 
 from held import PROGRAMS, SIM, compile_c, link_with_driver
-from machines import BUILD, ROOT, make_machine, wait_until
+from machines import BUILD, ROOT, UNPAID, make_machine, wait_until
 from servers import start, start_servers
 from test_violations import log_of
 
@@ -206,7 +206,7 @@ def busy(tmp_path_factory):
     """A machine with a tenant that always works, and its pid."""
     machine = make_machine(tmp_path_factory, "h200")
     machine.has_thief = True
-    start_servers(machine, tmp_path_factory.mktemp("settings"), "on_violation = end\n")
+    start_servers(machine, tmp_path_factory.mktemp("settings"), "on_violation = end\nlog_level = debug\n")
     machine.start("--name", "victim", "--cores", 50, "--cores-limit", 100, "--memory", "10GiB", "--",
                   *machine.load("--seconds", 300, "--blocks", 264))
     tenant = machine.wait_for_tenant("victim", lambda t: t["devices"][0]["got_1s_pct"] > 80)
@@ -214,31 +214,93 @@ def busy(tmp_path_factory):
     machine.clean()
 
 
-UNCHARGED = "allotd compares measured with charged time, never charged time with the cap (time_policy.c)"
+CAP = "--cores", 10, "--cores-limit", 10, "--memory", "4GiB"
 TIME = {
     "destroyed streams": ["@further", "churn", 30],
     "the library's thread blocked": ["@further", "deaf", 30],
     "launches that all differ": ["@blocks", 30],
-    "paid": ["@further", "paid", "@copy", 30],
-    "paid for a fifth of each second": ["@further", "burst", "@copy", 30],
-    "own control page": ["@further", "page", 30],
 }
-CAUSES = {
-    "paid": UNCHARGED,
-    "paid for a fifth of each second": "the peak charge of 150 ms excuses the rest of the second (time_readings.c)",
-    "own control page": UNCHARGED,
+# Ways that are found after a while. The processes are ended.
+FOUND = {
+    "paid": ["@further", "paid", "@copy", 60],
+    "paid for a fifth of each second": ["@further", "burst", "@copy", 60],
+    "own control page": ["@further", "page", 60],
 }
+FOUND_WITHIN_S = 20
+
+
+def start_thief(machine, programs, way, words):
+    # Root's tenants of other names have other debts.
+    name = re.sub("[^a-z]", "-", way)
+    thief = machine.start("--name", name, *CAP, "--", *command_of(words, programs))
+    assert thief.stdout.readline() == "begun\n", thief.stderr.read()
+    return name, thief
+
+
+def used_pct(machine, victim, seconds, meanwhile):
+    """The part of the time in which the GPU works for others than the victim, while meanwhile() is called again and again."""
+    begin, before = gpu_time(machine)
+    now, times, end = begin, dict(before), time.monotonic() + seconds
+    while time.monotonic() < end:
+        meanwhile()
+        now, latest = gpu_time(machine)
+        times.update(latest)  # processes that have ended keep their latest time
+    return 100 * sum(t - before.get(pid, 0) for pid, t in times.items() if pid != victim) / (now - begin)
+
+
+def accused(machine):
+    return [line.split("'")[1] for line in log_of(machine).splitlines() if UNPAID in line]
 
 
 @pytest.mark.alone  # shares
-@pytest.mark.parametrize("way", [pytest.param(way, marks=[gains(CAUSES[way])] if way in CAUSES else []) for way in TIME])
+@pytest.mark.parametrize("way", FOUND)
+def test_work_beyond_the_cap_is_found_and_ended(busy, programs, way):
+    machine, victim = busy
+    name, thief = start_thief(machine, programs, way, FOUND[way])
+    begin = time.monotonic()
+
+    def wait_for_end():
+        nonlocal ended
+        if thief.poll() is not None and not ended:
+            ended = time.monotonic() - begin
+        time.sleep(0.1)
+
+    ended = None
+    used = used_pct(machine, victim, FOUND_WITHIN_S, wait_for_end)
+    print(f"{way}: ended after {ended} s; it used {used:.1f} %")
+    thief.terminate()
+    thief.wait(timeout=20)
+    assert ended and name in accused(machine)
+    assert used < 20, "not the tenant's 10 %"
+    assert "victim" not in accused(machine)
+
+
+@pytest.mark.alone  # shares
+def test_a_tenant_that_is_made_anew_is_found_as_well(busy, programs):
+    """Each would work past the library for a second and a half. They are ended, but all of them together still gain."""
+    machine, victim = busy
+
+    def come_and_go():
+        nonlocal thief
+        if thief and thief.poll() is not None:
+            results.append(thief.returncode)
+            thief = None
+        thief = thief or machine.start("--name", "made-anew", *CAP, "--", programs.further, "past", programs.copy, 1.5)
+        time.sleep(0.05)
+
+    thief, results = None, []
+    used = used_pct(machine, victim, FOUND_WITHIN_S, come_and_go)
+    print(f"made anew: results {results}; they used {used:.1f} %")
+    thief.wait(timeout=20)
+    assert accused(machine).count("made-anew") > 1
+    assert "victim" not in accused(machine)
+
+
+@pytest.mark.alone  # shares
+@pytest.mark.parametrize("way", TIME)
 def test_a_capped_tenant_gets_no_more_than_its_cap(busy, programs, way):
     machine, victim = busy
-    # Root's tenants of other names have other debts.
-    name = re.sub("[^a-z]", "-", way)
-    thief = machine.start("--name", name, "--cores", 10, "--cores-limit", 10, "--memory", "4GiB", "--",
-                          *command_of(TIME[way], programs))
-    assert thief.stdout.readline() == "begun\n", thief.stderr.read()
+    _, thief = start_thief(machine, programs, way, TIME[way])
     try:
         begin, before = gpu_time(machine)
         time.sleep(3.5)

@@ -34,9 +34,12 @@ struct lessee_figures {
 	struct arbiter_pace pace;
 	enum arbiter_mode mode;
 	double got_1s_pct, got_60s_pct;
-	double wanted_60s_pct; /* time for which it worked or waited to work */
-	double peak_1s_pct;    /* largest percentage charged in any 150 ms of the last second */
-	bool waiting;          /* threads wait until they may launch work */
+	double wanted_60s_pct; /* the time for which it worked or waited to work */
+	/* largest percentages charged in any 150 ms, and in any 600 ms, of the last second */
+	double peak_150ms_pct, peak_600ms_pct;
+	/* the part of got_1s_pct for work that the lessee might not begin (arbiter.h: Obedience) */
+	double unauthorized_1s_pct;
+	bool waiting; /* threads of the lessee wait until they may launch work */
 	bool busy;
 	bool stopped;        /* none of its processes can run */
 	bool in_gang;        /* turns are coordinated with the tenant's other GPUs */
@@ -129,3 +132,6 @@ int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);
 
 struct lessee_figures lessee_figures(struct lessee *lessee);
+/* See arbiter_add_reading(). *ret is the lessee's unpaid time after this reading. */
+bool lessee_add_reading(struct lessee *lessee, const struct time_reading *reading,
+			struct time_account *ret);

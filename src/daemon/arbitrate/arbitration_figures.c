@@ -25,6 +25,8 @@ static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {
 	window_add(&l->window_1s, now_ns, charged_ns);
 	window_add(&l->window_60s, now_ns, charged_ns);
+	window_add(&l->unauthorized_1s, now_ns,
+		   arbiter_unauthorized_ns(l->owner->arbiter, l->index));
 	window_add(&l->wanted_60s, now_ns, l->wanted_ns);
 }
 

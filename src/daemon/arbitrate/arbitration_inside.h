@@ -35,7 +35,8 @@ struct lessee {
 	struct lend_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
-	/* Time for which the tenant worked or waited to work, up to the latest tick. */
+	struct window unauthorized_1s; /* the part of the charge that was unauthorized (arbiter.h) */
+	/* time for which the lessee worked or waited to work, up to the latest tick; and its last minute */
 	uint64_t wanted_ns, waited_at_tick_ns;
 	struct window wanted_60s;
 	struct step_window steps;

@@ -33,6 +33,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 		arbiter_set_owner(a->arbiter, l->index, owner);
 		window_init(&l->window_1s, NSEC_PER_SEC, now_ns, 0);
 		window_init(&l->window_60s, 60 * NSEC_PER_SEC, now_ns, 0);
+		window_init(&l->unauthorized_1s, NSEC_PER_SEC, now_ns, 0);
 		window_init(&l->wanted_60s, 60 * NSEC_PER_SEC, now_ns, 0);
 		l->tick_ns = now_ns;
 		step_window_init(&l->steps, now_ns);
@@ -186,6 +187,16 @@ void lessee_remove_process(struct lessee *lessee, unsigned slot)
 	pthread_mutex_unlock(&a->worker.lock);
 }
 
+bool lessee_add_reading(struct lessee *lessee, const struct time_reading *reading,
+			struct time_account *ret)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	bool is_over = arbiter_add_reading(a->arbiter, lessee->index, reading, ret);
+	pthread_mutex_unlock(&a->worker.lock);
+	return is_over;
+}
+
 struct lessee_figures lessee_figures(struct lessee *lessee)
 {
 	struct arbitration *a = lessee->owner;
@@ -211,7 +222,12 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 	}
 	uint64_t now_ns = clock_now_ns();
 	f.got_1s_pct = window_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
-	f.peak_1s_pct = window_peak_pct(&lessee->window_1s, now_ns, f.account.charged_ns);
+	f.peak_150ms_pct = window_peak_pct(&lessee->window_1s, WINDOW_STEPS * 15 / 100, now_ns,
+					   f.account.charged_ns);
+	f.peak_600ms_pct = window_peak_pct(&lessee->window_1s, WINDOW_STEPS * 60 / 100, now_ns,
+					   f.account.charged_ns);
+	f.unauthorized_1s_pct = window_pct(&lessee->unauthorized_1s, now_ns,
+					   f.account.unauthorized_ns);
 	f.got_60s_pct = window_pct(&lessee->window_60s, now_ns, f.account.charged_ns);
 	f.wanted_60s_pct = window_pct(&lessee->wanted_60s, now_ns, lessee->wanted_ns);
 	f.steps = step_window_figures(&lessee->steps, &lessee->report->steps[lessee->device],

@@ -38,21 +38,21 @@ double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 	return 100.0 * (double)(value_ns - w->sample[i].value_ns) / (double)span_ns;
 }
 
-double window_peak_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
+double window_peak_pct(const struct window *w, unsigned steps, uint64_t now_ns, uint64_t value_ns)
 {
 	uint64_t reach_ns = w->step_ns * WINDOW_STEPS + w->step_ns / 2;
 	double most = 0;
 	for (unsigned back = w->count; back-- > 0;) {
 		unsigned i = (w->newest + WINDOW_STEPS + 1 - back) % (WINDOW_STEPS + 1);
-		unsigned j = (i + WINDOW_PEAK_STEPS) % (WINDOW_STEPS + 1);
-		bool has_end = back >= WINDOW_PEAK_STEPS;
+		unsigned j = (i + steps) % (WINDOW_STEPS + 1);
+		bool has_end = back >= steps;
 		uint64_t end_ns = has_end ? w->sample[j].at_ns : now_ns;
 		uint64_t end_value_ns = has_end ? w->sample[j].value_ns : value_ns;
 		uint64_t begin_ns = w->sample[i].at_ns;
 		/* Samples from before a gap show no recent work; the newest one shows what happened in the gap. */
 		bool is_old = now_ns - begin_ns > reach_ns && back > 0;
-		bool is_short = !has_end && w->count > WINDOW_PEAK_STEPS &&
-				end_ns - begin_ns < (WINDOW_PEAK_STEPS - 1) * w->step_ns * 9 / 10;
+		bool is_short = !has_end && w->count > steps &&
+				end_ns - begin_ns < (steps - 1) * w->step_ns * 9 / 10;
 		if (is_old || is_short || end_ns <= begin_ns)
 			continue;
 		double pct = 100.0 * (double)(end_value_ns - w->sample[i].value_ns) /

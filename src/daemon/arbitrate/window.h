@@ -27,6 +27,8 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
 /* In percent of the span, or of the time since window_init() if shorter. Above 100 if the counter outruns time. */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
 
-/* The largest growth, in percent, over WINDOW_PEAK_STEPS steps, or since window_init(). value_ns is the newest sample. */
-#define WINDOW_PEAK_STEPS 3
-double window_peak_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
+/*
+ * Returns the largest growth, in percent, over any `steps` successive steps of the samples, 2 to WINDOW_STEPS, or over the whole
+ * time since window_init() if that is shorter. `value_ns` at now_ns counts as the newest sample.
+ */
+double window_peak_pct(const struct window *w, unsigned steps, uint64_t now_ns, uint64_t value_ns);

@@ -15,7 +15,6 @@
 #include "policy/lease/rules/turn_share.h"
 #include "policy/memory/fade.h"
 #include "policy/memory/promise.h"
-#include "policy/safety/time_policy.h"
 #include "policy/safety/violation_policy.h"
 #include "policy/space/sharing_mode.h"
 
@@ -83,7 +82,6 @@ struct tenant_device {
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
 	/* how many censuses in a row have shown more memory than the quota */
 	struct census_over over;
-	struct time_account unpaid; /* GPU time used beyond the charge */
 };
 
 /* A process of the previous daemon that has not moved to this daemon yet. */

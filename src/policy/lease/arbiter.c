@@ -9,6 +9,11 @@
 #define US 1000ULL
 #define MS 1000000ULL
 #define LIMIT_STEP_PCT 0.001 /* a smaller change of a cap is ignored */
+/*
+ * A library that finds no heartbeat for 250 ms takes the daemon for lost, and lets work pass. The last heartbeat is up to 90 ms
+ * older than the last step.
+ */
+#define LATE_STEP_NS (100 * MS)
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -310,6 +315,16 @@ void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observa
 		activate(a, t);
 }
 
+bool arbiter_add_reading(struct arbiter *a, int tenant, const struct time_reading *reading,
+			 struct time_account *ret)
+{
+	struct tenant *t = find(a, tenant);
+	bool is_over = t && time_is_over(&t->unpaid, reading);
+
+	*ret = t ? t->unpaid : (struct time_account){ 0 };
+	return is_over;
+}
+
 static bool is_absent(const struct arbiter *a, const struct tenant *t)
 {
 	if (t->demand || t->running || t->draining)
@@ -466,6 +481,7 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t dt_ns = 0;
 
+	a->is_late = a->stepped && now_ns > a->last_now_ns + LATE_STEP_NS;
 	if (a->stepped && now_ns > a->last_now_ns)
 		dt_ns = min_u64(now_ns - a->last_now_ns, a->config.max_step_ns);
 	if (!a->stepped || now_ns > a->last_now_ns)

@@ -67,6 +67,10 @@
  *   Cap         A cap is a token bucket, filled at limit x time and emptied by the charge. The bucket may go into debt, which
  *               later time pays. It holds at most limit x window for a tenant that waits. It holds limit x idle_window for
  *               an idle tenant, or what its next lease needs, and a lease's worth for an absent tenant.
+ *   Obedience   An honest library begins no work in STOP and CLOSING. But a thread that passed the gate before may be late, and
+ *               so may the report of its launch. So a begin counts only later than drain_max_ns after the end of the lease. The
+ *               charge from one such begin to the next is unauthorized. The charge after the latest one is not, because that
+ *               may be one long kernel. Nor is the charge for work from before the lease's end, however long it takes.
  *   Weight      The weight is the guarantee. Tenants without one share what the guarantees leave of 100, at least 1 each.
  *               Guarantees that sum to more than 100 are scaled down to 100 while this is so. Caps are not scaled.
  *   Priority    A tenant with demand that outranks the holder, and has budget, takes the lease at once, without regard to
@@ -100,6 +104,7 @@
 
 #include "policy/gang/device_gang.h"
 #include "policy/lease/arbiter_types.h"
+#include "policy/safety/time_policy.h"
 
 /* Defaults: quantum 5 to 50 ms (docs/decisions/turn-lengths.md), idle time 1 ms, drain 10 to 100 ms. */
 struct arbiter_config arbiter_default_config(void);
@@ -113,9 +118,10 @@ struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; retur
 /* Returns an index, valid until the tenant's removal; -ENOSPC if no index is free; -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
 /*
- * Sets the owner of a new tenant; call it once, after arbiter_add(). 0 means no owner. If removed tenants of the same owner had
- * more than their share, the new tenant waits until its share has paid for the excess. Otherwise a program could get a new turn
- * at once by making its tenant anew.
+ * Sets the owner of a new tenant; call it once, after arbiter_add(). If removed tenants of the same owner had more than their
+ * share, the new tenant waits until its share has paid for the excess. Otherwise a program could get a new turn at once by
+ * making its tenant anew. The new tenant also begins with their unpaid time (arbiter_add_reading()). Owner 0 means no owner,
+ * as without this call.
  */
 void arbiter_set_owner(struct arbiter *arbiter, int tenant, uint64_t owner);
 /* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */
@@ -138,7 +144,17 @@ int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group,
 /* Stores an observation of a tenant. It holds until the tenant's next observation. */
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
-/* now_ns must not be less than in the last step. Returns the latest time for the next step; an earlier one is allowed. */
+/*
+ * Compares the tenant's charge with the driver's samples (time_policy.h). Returns true if the tenant is in violation. *ret is
+ * its unpaid time after this reading.
+ */
+bool arbiter_add_reading(struct arbiter *arbiter, int tenant, const struct time_reading *reading,
+			 struct time_account *ret);
+
+/*
+ * Decides what each tenant may do (arbiter_state()). now_ns must not be less than in the last step. Returns the latest
+ * time for the next step; an earlier step is always allowed.
+ */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
 enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
@@ -176,5 +192,6 @@ uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
 /* Each returns one member of arbiter_account(), and is cheap enough to call at each arbiter_step(). */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
+uint64_t arbiter_unauthorized_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_draining(const struct arbiter *arbiter, int tenant);

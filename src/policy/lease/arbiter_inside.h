@@ -27,6 +27,7 @@
 #include "policy/lease/arbiter_types.h"
 #include "policy/lease/rules/patience.h"
 #include "policy/lease/rules/steps.h"
+#include "policy/safety/time_policy.h"
 #include "policy/space/space.h"
 
 #define NONE (-1)
@@ -148,6 +149,13 @@ struct tenant {
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
+	/* work that began while it might not launch (lease_charge.c): */
+	uint64_t disobeyed_at;          /* time of the latest such begin; 0: none */
+	double charged_at_disobeyed_ns; /* charged_ns at that time */
+	double unauthorized_ns;
+	/* Time used beyond the charge, as the driver measures (arbiter_add_reading()). */
+	struct time_account unpaid;
+
 	/* budget for pushing ahead of lower priorities (lease_priority.c): */
 	double budget_ns;
 	uint64_t budget_at;
@@ -192,12 +200,13 @@ struct tenant {
 };
 
 /*
- * The debt of an owner's removed tenants, as two times at which a new tenant's share and cap will have paid for it: turn_until
- * for turns beyond the tenants' share, cap_until for use beyond their caps.
+ * The debt of an owner's removed tenants. It is stored as times, at which a new tenant that uses nothing will have paid for it:
+ * turn_until for turns beyond the tenants' share, cap_until for use beyond their caps, certain_until and likely_until for unpaid
+ * time (time_policy.h).
  */
 struct debt {
 	uint64_t owner;
-	uint64_t turn_until, cap_until; /* times of arbiter.clock */
+	uint64_t turn_until, cap_until, certain_until, likely_until; /* times of arbiter.clock */
 };
 #define DEBTS_MAX 64
 
@@ -222,6 +231,7 @@ struct arbiter {
 	double handover_ns;
 
 	bool stepped;
+	bool is_late; /* this step comes so late that libraries may have taken the daemon for lost */
 	uint64_t last_now_ns;
 	uint64_t clock;
 	enum arbiter_mode mode;

@@ -275,6 +275,22 @@ static void charge_free(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
+/* If the tenant began work that it might not begin, counts the charge since the last such begin (arbiter.h: Obedience). */
+static void count_unauthorized(const struct arbiter *a, struct tenant *t)
+{
+	uint64_t late_until = t->held_at + a->config.drain_max_ns;
+
+	if (a->is_late)
+		t->disobeyed_at = 0;
+	if (permits_launch(t->state) || t->state == LEASE_PACED || t->part.is_group || a->is_late ||
+	    a->clock <= late_until || !(t->began || t->launched))
+		return;
+	if (t->disobeyed_at > late_until)
+		t->unauthorized_ns += max_double(t->charged_ns - t->charged_at_disobeyed_ns, 0);
+	t->disobeyed_at = a->clock;
+	t->charged_at_disobeyed_ns = t->charged_ns;
+}
+
 void charge_step(struct arbiter *a, uint64_t dt_ns)
 {
 	int running = 0;
@@ -302,4 +318,6 @@ void charge_step(struct arbiter *a, uint64_t dt_ns)
 		charge_sliced(a, dt_ns);
 	else
 		charge_free(a, dt_ns);
+	for (int i = 0; i < a->active_count; i++)
+		count_unauthorized(a, &a->tenant[a->active[i]]);
 }

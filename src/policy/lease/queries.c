@@ -24,6 +24,7 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 	return (struct arbiter_account){
 		.charged_ns = to_ns(t->charged_peak_ns),
 		.overrun_ns = to_ns(t->overrun_ns),
+		.unauthorized_ns = to_ns(t->unauthorized_ns),
 		.waited_ns = t->waited_ns,
 		.leases = t->leases,
 		.step_turns = t->step_turns,
@@ -110,6 +111,11 @@ uint64_t arbiter_leases(const struct arbiter *a, int tenant)
 uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
 {
 	return to_ns(tenant_or_empty(a, tenant)->charged_peak_ns);
+}
+
+uint64_t arbiter_unauthorized_ns(const struct arbiter *a, int tenant)
+{
+	return to_ns(tenant_or_empty(a, tenant)->unauthorized_ns);
 }
 
 uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_depth_ns)

@@ -6,12 +6,17 @@
  * The driver observes the GPU five times a second, and each time counts the GPU's use for the one process that works at that
  * moment. These are *samples*. A *reading* fetches those of the last 0.6 s. By chance, a tenant may get more samples than its
  * share. If turns repeat in the rhythm of the samples, this may last for many seconds. So samples are *certain* to show unpaid
- * work only in two cases. Either the tenant was charged for nothing at that time, or the other tenants have samples for all the
- * time that they were charged for. Otherwise samples are only *likely* to show unpaid work, and a violation needs many more.
+ * work only in two cases. Either the tenant was charged for nothing that it might do at that time, or the other tenants have
+ * samples for all the time that they were charged for. Otherwise samples are only *likely* to show unpaid work, and a violation needs many more.
  *
- * It is not known exactly which time a sample covers. So it is compared with the peak: the largest share of the GPU's time that
- * the tenant was charged for in any 150 ms of the last second. Thus a tenant whose work comes in bursts is never taken for one
- * that does not pay. No clock, no I/O, no static data.
+ * The three samples of a reading show the use of 600 ms, but it is known only roughly when these began. So they are compared with
+ * the peak: the largest share of the GPU's time that the tenant was charged for in any 600 ms of the last second.
+ *
+ * A tenant may report its work truthfully, but begin it whenever it likes, and so get more than its cap. Then the arbiter calls
+ * the charge unauthorized (arbiter.h: Obedience), and the peak excuses less: only the part of it that the authorized charge is
+ * of the whole charge.
+ *
+ * No clock, no I/O, no static data.
  */
 #pragma once
 
@@ -33,14 +38,21 @@ struct time_reading {
 	double peak;        /* the largest charged share of the last second (see above), 0 to 1 */
 	/* shares of the GPU's time in which, by the samples, the tenant certainly or likely worked, 0 to 1 */
 	double certain, likely;
+	/* shares of the last second: all that was charged, and the part of it that was unauthorized (see above) */
+	double charged, unauthorized;
 };
 
-/* A tenant's unpaid time. A reading above peak plus slack increases it, a reading below decreases it. All zero at first. */
+/*
+ * A tenant's unpaid time. A reading above time_paid() plus slack increases it, and a reading below that decreases it, down to
+ * 0. All zero at first.
+ */
 struct time_account {
 	uint64_t certain_ns, likely_ns;
 };
 
-/* Returns true while the tenant is in violation. */
+/* Returns the share of the GPU's time that the tenant may have used by its charge: the authorized part of the peak. */
+double time_paid(const struct time_reading *reading);
+/* Adds a reading. Returns true if the tenant is in violation, and this reading, too, shows unpaid time. */
 bool time_is_over(struct time_account *account, const struct time_reading *reading);
 
 /*

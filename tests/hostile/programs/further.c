@@ -11,7 +11,8 @@
  *     further export GIB              makes GIB times 1 GiB, of each of which only an exported descriptor is left
  *     further churn SECONDS           launches into streams that it destroys while they have work
  *     further deaf SECONDS            launches while a signal handler blocks the library's thread
- *     further paid COPY SECONDS       launches by a copy of the driver, and reports this work truthfully
+ *     further past COPY SECONDS       launches by a copy of the driver
+ *     further paid COPY SECONDS       the same, and reports this work truthfully
  *     further burst COPY SECONDS      launches by a copy of the driver, and reports the work of a fifth of each second
  *     further page SECONDS            launches by the hooks, with an own page in place of the control page
  */
@@ -312,7 +313,8 @@ int main(int argc, char **argv)
 	if (!strcmp(way, "zero"))
 		keep_ledgers_at_zero((uint64_t)atoi(first));
 	open_driver("libcuda.so.1");
-	launch_some();
+	if (strcmp(way, "past"))
+		launch_some();
 	struct region_slot_device *slot = find_slot(find_report());
 	if (!slot)
 		return 8;

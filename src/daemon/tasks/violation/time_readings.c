@@ -1,6 +1,7 @@
 #include "daemon/tasks/violation/time_readings.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -30,7 +31,10 @@
 #define IDLE_MOST 4 /* after this many readings in a row without a busy card, the thread sleeps */
 /* Work that began under the previous daemon is charged to no tenant. Such work may take this long. */
 #define ADOPTED_NS (60 * NSEC_PER_SEC)
-/* A tenant's peak charge covers the second before the comparison, so a reading that is older than this is not used. */
+/*
+ * A tenant's charge is known for the second before the comparison. The samples of a reading cover the 800 ms before it. So a
+ * reading that is older than this is not used.
+ */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
 
 struct reading_card {
@@ -142,9 +146,11 @@ static void *run(void *data)
 struct claimant {
 	struct tenant *tenant;
 	unsigned device;
-	double peak;
-	double sampled;         /* sum of the samples of its processes */
-	double certain, likely; /* the parts of `sampled` that show the tenant's own work */
+	/* the largest shares charged in any 150 ms, and in any 600 ms, of the last second */
+	double peak, peak_600ms;
+	double charged, unauthorized; /* as in struct time_reading */
+	double sampled;               /* sum of the samples of its processes */
+	double certain, likely;       /* the parts of `sampled` that show the tenant's own work */
 	/* the process with the largest sample, and that sample */
 	int pid;
 	double largest;
@@ -181,9 +187,15 @@ static bool find_claimants(const struct node *node, struct reading *reading)
 				return false;
 			if (reading->count == ARBITER_MAX_TENANTS)
 				return false;
-			double peak = lessee_figures(t->device[d].lessee).peak_1s_pct / 100;
+			struct lessee_figures f = lessee_figures(t->device[d].lessee);
+			bool is_excused = is_moving(t);
 			reading->claimant[reading->count++] = (struct claimant){
-				.tenant = t, .device = d, .peak = peak < 1 && !is_moving(t) ? peak : 1
+				.tenant = t,
+				.device = d,
+				.peak = is_excused ? 1 : fmin(f.peak_150ms_pct / 100, 1),
+				.peak_600ms = is_excused ? 1 : fmin(f.peak_600ms_pct / 100, 1),
+				.charged = f.got_1s_pct / 100,
+				.unauthorized = is_excused ? 0 : f.unauthorized_1s_pct / 100
 			};
 		}
 	return reading->count > 0;
@@ -237,6 +249,15 @@ static double unexplained(const struct reading *reading, bool with_samples)
 	return time_unexplained(reading->busy, sum);
 }
 
+/* Returns the largest share charged in any 150 ms of the last second, for work that the tenant might begin. */
+static double authorized_peak(const struct claimant *k)
+{
+	const struct time_reading reading = { .peak = k->peak,
+					      .charged = k->charged,
+					      .unauthorized = k->unauthorized };
+	return time_paid(&reading);
+}
+
 /*
  * Decides what the samples show (time_policy.h). Tenant A lacks samples if its charge is more than its samples. Then either
  * A's work was counted in tenant B's samples, or A only claims to work while B pays too little. So B's `certain` is its samples
@@ -248,15 +269,19 @@ static void weigh_samples(struct reading *reading)
 	double rest = unexplained(reading, false), missing = 0, unlisted = 0;
 	for (unsigned i = 0; i < reading->count; i++) {
 		const struct claimant *k = &reading->claimant[i];
-		double lacks = k->peak > k->sampled ? k->peak - k->sampled : 0;
+		double lacks = k->peak_600ms > k->sampled ? k->peak_600ms - k->sampled : 0;
 		missing += lacks;
 		unlisted += k->sampled > TIME_SLACK ? 0 : lacks;
 	}
 	for (unsigned i = 0; i < reading->count; i++) {
 		struct claimant *k = &reading->claimant[i];
-		/* Busy time that no charge explains (rest) is not others' work: samples up to peak + rest are this tenant's. */
-		double uncharged = k->sampled < k->peak + rest ? k->sampled : k->peak + rest;
-		double certain = k->peak < TIME_NOTHING ? k->sampled : k->sampled - missing;
+		/*
+		 * Busy time that no charge explains (rest) is not other tenants' work. So this tenant's samples up to its
+		 * charge + rest show its own work.
+		 */
+		double uncharged = fmin(k->sampled, k->peak_600ms + rest);
+		bool may_be_chance = authorized_peak(k) >= TIME_NOTHING;
+		double certain = may_be_chance ? k->sampled - missing : k->sampled;
 		double likely = k->sampled - unlisted;
 		k->certain = certain > uncharged ? certain : uncharged;
 		k->likely = likely > uncharged ? likely : uncharged;
@@ -291,7 +316,7 @@ static void assign_rest(struct reading *reading, struct violations *violations,
 	}
 	if (!only)
 		return;
-	only->sampled = (only->sampled > only->peak ? only->sampled : only->peak) + rest;
+	only->sampled = fmax(only->sampled, only->peak_600ms) + rest;
 	only->certain = only->likely = only->sampled;
 	only->pid = pid; /* 0: several candidates */
 }
@@ -317,23 +342,30 @@ static bool judge(struct node *node, const struct reading *reading)
 	bool is_any_unpaid = false;
 	for (unsigned i = 0; i < reading->count; i++) {
 		const struct claimant *k = &reading->claimant[i];
-		struct time_account *unpaid = &k->tenant->device[k->device].unpaid;
-		const struct time_reading seen = { reading->passed_ns, k->peak, k->certain,
-						   k->likely };
-		bool is_over = time_is_over(unpaid, &seen);
-		is_any_unpaid |= unpaid->certain_ns > 0;
+		const struct time_reading seen = { .passed_ns = reading->passed_ns,
+						   .peak = k->peak_600ms,
+						   .certain = k->certain,
+						   .likely = k->likely,
+						   .charged = k->charged,
+						   .unauthorized = k->unauthorized };
+		struct time_account unpaid;
+		bool is_over = lessee_add_reading(k->tenant->device[k->device].lessee, &seen,
+						  &unpaid);
+		is_any_unpaid |= unpaid.certain_ns > 0;
 		log_debug("GPU %u, tenant '%s': samples %.0f %%; its own work: "
-			  "certain %.0f %%, likely %.0f %%; charged at most %.1f %% in any 150 ms; "
-			  "unpaid: certain %.0f ms, likely %.0f ms",
+			  "certain %.0f %%, likely %.0f %%. Charged: at most %.1f %% in any 600 ms, "
+			  "%.1f %% of the last second, of which %.1f %% unauthorized. "
+			  "Unpaid: certain %.0f ms, likely %.0f ms",
 			  reading->card, k->tenant->terms.name, 100 * k->sampled, 100 * k->certain,
-			  100 * k->likely, 100 * k->peak, (double)unpaid->certain_ns / NSEC_PER_MSEC,
-			  (double)unpaid->likely_ns / NSEC_PER_MSEC);
-		if (!is_over || !(k->likely > k->peak + TIME_SLACK))
+			  100 * k->likely, 100 * k->peak_600ms, 100 * k->charged,
+			  100 * k->unauthorized, (double)unpaid.certain_ns / NSEC_PER_MSEC,
+			  (double)unpaid.likely_ns / NSEC_PER_MSEC);
+		if (!is_over)
 			continue;
 		int pid = k->pid ? k->pid : largest_process(k->tenant, k->device);
 		if (pid)
 			violations_note_time(node->violations, k->tenant, pid, reading->card,
-					     k->sampled, k->peak);
+					     k->sampled, time_paid(&seen));
 	}
 	return is_any_unpaid;
 }

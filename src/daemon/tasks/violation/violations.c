@@ -123,8 +123,8 @@ void violations_note_time(struct violations *v, struct tenant *t, int pid, unsig
 	log_warning_of(
 		tenant_log_key(&t->terms),
 		"tenant '%s' (%s) used %.0f %% of the time of GPU %u lately, as the driver measured, "
-		"but was charged for at most %.0f %%. Its process %d (%s) used most: it may bypass "
-		"the library",
+		"but was charged for at most %.0f %% that it was allowed to use. Its process %d (%s) "
+		"used most: it may bypass the library",
 		t->terms.name, t->terms.id, 100 * measured, card, 100 * charged, s->pid, s->name);
 	offenders_act(v);
 }

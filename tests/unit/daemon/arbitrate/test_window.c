@@ -89,7 +89,10 @@ static void test_peak_of_bursts(void **state)
 		value += t % (1000 * MS) < 200 * MS ? 50 * MS : 0;
 		window_add(&w, t, value);
 		if (t > 1000 * MS && t % (1000 * MS) >= 150 * MS)
-			check(window_peak_pct(&w, t + 20 * MS, value), 100, 0.1);
+			check(window_peak_pct(&w, 3, t + 20 * MS, value), 100, 0.1);
+		if (t > 1000 * MS && t % (1000 * MS) >= 200 * MS)
+			/* The newest steps count from half a second on. */
+			check(window_peak_pct(&w, 12, t + 20 * MS, value), 36, 3);
 	}
 }
 
@@ -97,11 +100,11 @@ static void test_peak_of_steady_work(void **state)
 {
 	struct window w;
 	window_init(&w, NSEC_PER_SEC, 0, 0);
-	check(window_peak_pct(&w, 0, 0), 0, 0);
+	check(window_peak_pct(&w, 3, 0, 0), 0, 0);
 	for (uint64_t t = 0; t <= 5000 * MS; t += 50 * MS)
 		window_add(&w, t, t * 3 / 10);
-	check(window_peak_pct(&w, 5000 * MS, 1500 * MS), 30, 0.01);
-	check(window_peak_pct(&w, 5010 * MS, 1503 * MS), 30, 0.01);
+	check(window_peak_pct(&w, 3, 5000 * MS, 1500 * MS), 30, 0.01);
+	check(window_peak_pct(&w, 3, 5010 * MS, 1503 * MS), 30, 0.01);
 }
 
 static void test_peak_before_a_gap_is_forgotten(void **state)
@@ -110,9 +113,9 @@ static void test_peak_before_a_gap_is_forgotten(void **state)
 	window_init(&w, NSEC_PER_SEC, 0, 0);
 	for (uint64_t t = 0; t <= 2000 * MS; t += 50 * MS)
 		window_add(&w, t, t);
-	check(window_peak_pct(&w, 3000 * MS, 2000 * MS), 0, 0);
-	check(window_peak_pct(&w, 4000 * MS, 2000 * MS), 0, 0);
-	check(window_peak_pct(&w, 4000 * MS, 2400 * MS), 20, 0.01);
+	check(window_peak_pct(&w, 3, 3000 * MS, 2000 * MS), 0, 0);
+	check(window_peak_pct(&w, 3, 4000 * MS, 2000 * MS), 0, 0);
+	check(window_peak_pct(&w, 3, 4000 * MS, 2400 * MS), 20, 0.01);
 }
 
 int main(void)

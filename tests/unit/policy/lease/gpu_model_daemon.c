@@ -39,6 +39,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 		break;
 	case LIE_NONE: break;
 	}
+	p->tenant->has_lied |= p->load.lie != LIE_NONE;
 	sum->waiting |= seen.waiting;
 	sum->launching |= seen.launching;
 	sum->busy |= seen.busy;
@@ -140,6 +141,14 @@ static bool reports_steps(const struct gpu_model *m, const struct model_tenant *
 	return false;
 }
 
+static void check_obedience(struct gpu_model *m)
+{
+	for (int i = 0; i < m->tenants; i++)
+		if (m->tenant[i] && m->tenant[i]->used && !m->tenant[i]->has_lied &&
+		    arbiter_unauthorized_ns(m->arbiter, i))
+			violation(m, "an honest tenant counts as disobedient");
+}
+
 static void check(struct gpu_model *m)
 {
 	int going = 0, closing = 0, starved = 0, draining = 0;
@@ -148,6 +157,8 @@ static void check(struct gpu_model *m)
 	double slice = fmax((double)m->config.arbiter.cap_slice_ns,
 			    (double)arbiter_quantum_ns(m->arbiter) / 2);
 
+	if (!m->config.is_native)
+		check_obedience(m);
 	if (!m->config.is_native && arbiter_mode(m->arbiter) == ARBITER_SLICED)
 		check_slices(m);
 	else

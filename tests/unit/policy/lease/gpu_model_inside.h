@@ -31,7 +31,8 @@ enum thread_state {
 
 struct model_tenant {
 	bool used, stopped;
-	int index; /* index in the arbiter */
+	bool has_lied; /* a process of it has reported falsely at some time */
+	int index;     /* index in the arbiter */
 	struct arbiter_share share;
 	enum lease_state word;
 	uint64_t leases; /* how often the word became GO, or another process got the turn */

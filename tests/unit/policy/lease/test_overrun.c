@@ -168,6 +168,41 @@ static void test_debt_of_a_cap(void **state)
 	arbiter_free(b.arbiter);
 }
 
+/* Unpaid time (time_policy.h) passes on as well, so that a tenant that is made anew is found as soon as one that stays. */
+static void test_unpaid_time_passes_on(void **state)
+{
+	struct bench b = bench_new();
+	const struct time_reading cheats = { .passed_ns = 500 * MS, .certain = 0.5, .likely = 0.5 };
+	const struct time_reading idles = { .passed_ns = 500 * MS };
+	struct time_account unpaid;
+	unsigned readings = 0;
+	bool is_over = false;
+	while (!is_over && readings < 10) {
+		int thief = bench_add(&b, 0, 10);
+		arbiter_set_owner(b.arbiter, thief, 7);
+		bench_run_for(&b, 100 * MS);
+		is_over = arbiter_add_reading(b.arbiter, thief, &cheats, &unpaid);
+		readings++;
+		arbiter_remove(b.arbiter, thief);
+	}
+	assert_int_equal(readings, 3);
+	/* Tenants of other owners, and a tenant that does not cheat, are not accused. */
+	int other = bench_add(&b, 0, 10), honest = bench_add(&b, 0, 10);
+	arbiter_set_owner(b.arbiter, other, 8);
+	arbiter_set_owner(b.arbiter, honest, 7);
+	assert_false(arbiter_add_reading(b.arbiter, other, &cheats, &unpaid));
+	assert_false(arbiter_add_reading(b.arbiter, honest, &idles, &unpaid));
+	assert_true(unpaid.certain_ns > 400 * MS);
+	arbiter_remove(b.arbiter, honest);
+	/* What is not paid is forgotten with time. */
+	bench_run_for(&b, 75 * SECOND);
+	honest = bench_add(&b, 0, 10);
+	arbiter_set_owner(b.arbiter, honest, 7);
+	assert_false(arbiter_add_reading(b.arbiter, honest, &cheats, &unpaid));
+	assert_in_range(unpaid.certain_ns, 190 * MS, 210 * MS);
+	arbiter_free(b.arbiter);
+}
+
 /* More owners than there is room for: the debts that are paid first are forgotten. */
 static void test_many_owners_in_debt(void **state)
 {
@@ -370,6 +405,7 @@ int main(void)
 		cmocka_unit_test(test_debt_passes_to_the_owners_next_tenant),
 		cmocka_unit_test(test_debt_holds_the_first_launch),
 		cmocka_unit_test(test_debt_of_a_cap),
+		cmocka_unit_test(test_unpaid_time_passes_on),
 		cmocka_unit_test(test_many_owners_in_debt),
 		cmocka_unit_test(test_stuck_and_waiting),
 		cmocka_unit_test(test_stuck_and_sliced),

@@ -51,6 +51,29 @@ static void test_work_that_is_not_charged(void **state)
 	assert_true(found_after_ns(0.2, 0.05) > 0);
 }
 
+/* Work that is charged in full, but that the tenant might not begin, is found like work that is not charged. */
+static void test_unauthorized_work(void **state)
+{
+	struct time_reading reading = { .passed_ns = 500 * MS,
+					.peak = 0.5,
+					.certain = 0.5,
+					.likely = 0.5,
+					.charged = 0.4,
+					.unauthorized = 0.4 };
+	struct time_account unpaid = { 0 };
+	unsigned readings = 1;
+	assert_true(time_paid(&reading) == 0);
+	while (!time_is_over(&unpaid, &reading))
+		readings++;
+	assert_int_equal(readings, 3);
+	reading.unauthorized = 0.1;
+	assert_true(time_paid(&reading) > 0.37 && time_paid(&reading) < 0.38);
+	reading.unauthorized = 0;
+	assert_true(time_paid(&reading) >= 0.5);
+	reading = (struct time_reading){ .peak = 0.5, .unauthorized = 0.1 };
+	assert_true(time_paid(&reading) == 0);
+}
+
 static void test_charged_work_is_no_violation(void **state)
 {
 	assert_int_equal(found_after_ns(1, 1), 0);
@@ -76,16 +99,19 @@ static void test_a_long_pause_between_looks_counts_little(void **state)
 	assert_false(time_is_over(&unpaid, &reading));
 }
 
+/* A tenant that stays in violation is so at each reading that shows unpaid time. */
 static void test_a_tenant_that_has_stopped_is_not_over_for_long(void **state)
 {
 	struct time_account unpaid = { 0 };
 	const struct time_reading cheats = { 500 * MS, 0, 1, 1 }, idles = { 500 * MS, 0, 0, 0 };
 	for (unsigned i = 0; i < 1000; i++)
 		time_is_over(&unpaid, &cheats);
-	unsigned readings = 0;
-	while (time_is_over(&unpaid, &idles))
-		readings++;
-	assert_true(readings <= 20);
+	assert_true(time_is_over(&unpaid, &cheats));
+	assert_false(time_is_over(&unpaid, &idles));
+	for (unsigned i = 0; i < 20; i++)
+		time_is_over(&unpaid, &idles);
+	const struct time_reading once = { 500 * MS, 0, 0.3, 0.3 };
+	assert_false(time_is_over(&unpaid, &once));
 }
 
 static void test_unexplained(void **state)
@@ -100,6 +126,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_work_that_is_not_charged),
+		cmocka_unit_test(test_unauthorized_work),
 		cmocka_unit_test(test_likely_time_takes_long_to_be_found),
 		cmocka_unit_test(test_turns_in_the_rhythm_of_the_samples),
 		cmocka_unit_test(test_charged_work_is_no_violation),
