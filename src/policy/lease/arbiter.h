@@ -151,10 +151,7 @@ void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_o
 bool arbiter_add_reading(struct arbiter *arbiter, int tenant, const struct time_reading *reading,
 			 struct time_account *ret);
 
-/*
- * Decides what each tenant may do (arbiter_state()). now_ns must not be less than in the last step. Returns the latest
- * time for the next step; an earlier step is always allowed.
- */
+/* now_ns must not be less than in the last step. Returns the latest time for the next step; an earlier one is allowed. */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
 enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);

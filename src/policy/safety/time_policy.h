@@ -7,7 +7,8 @@
  * moment. These are *samples*. A *reading* fetches those of the last 0.6 s. By chance, a tenant may get more samples than its
  * share. If turns repeat in the rhythm of the samples, this may last for many seconds. So samples are *certain* to show unpaid
  * work only in two cases. Either the tenant was charged for nothing that it might do at that time, or the other tenants have
- * samples for all the time that they were charged for. Otherwise samples are only *likely* to show unpaid work, and a violation needs many more.
+ * samples for all the time that they were charged for. Otherwise samples are only *likely* to show unpaid work, and a violation
+ * needs many more.
  *
  * The three samples of a reading show the use of 600 ms, but it is known only roughly when these began. So they are compared with
  * the peak: the largest share of the GPU's time that the tenant was charged for in any 600 ms of the last second.
