@@ -131,16 +131,31 @@ def test_registered_and_unrelated_processes_are_left_alone(machine, tmp_path, pr
     assert "never registered" not in log_of(machine)
 
 
-def test_a_stopped_process_is_not_reported_before_it_continues(machine, tmp_path, programs):
+def test_a_stopped_process_is_reported(machine, tmp_path, programs):
+    """A process registers before it has a context, so a process that holds memory is not about to register."""
     start_with_settings(machine, tmp_path, census_interval="700ms")
     machine.start("--name", "bypassing", "--memory", "1GiB", "--", "env", "-u", "LD_PRELOAD",
                   programs / "hoard", *HOLD)
     pid = wait_until(lambda: next((p for p in holders(machine)), None), what="its memory")
     os.kill(pid, signal.SIGSTOP)
-    time.sleep(3.5)
-    assert machine.tenants()["bypassing"]["violations"] == 0
-    os.kill(pid, signal.SIGCONT)
     machine.wait_for_tenant("bypassing", lambda t: t["violations"] == 1)
+
+
+def test_a_stopped_process_with_the_library_is_left_alone(machine, tmp_path, programs):
+    """Also after a restart of the daemon, when it can't register again."""
+    start_with_settings(machine, tmp_path, on_violation="end")
+    governed = machine.start("--name", "governed", "--memory", "2GiB", "--", programs / "hoard", *HOLD)
+    machine.wait_for_tenant("governed", lambda t: t["devices"][0]["memory_used_bytes"] > 600 << 20)
+    pid = wait_until(lambda: next((p for p in holders(machine)), None), what="its memory")
+    os.kill(pid, signal.SIGSTOP)
+    wait_for_censuses(machine)
+    kill_servers(*machine.daemons())
+    # `allot run` starts the next daemon, with the default census_interval.
+    machine.wait_for_tenant("governed", lambda t: True)
+    time.sleep(6)
+    assert machine.tenants()["governed"]["violations"] == 0
+    os.kill(pid, signal.SIGCONT)
+    assert governed.poll() is None
 
 
 def holders(machine):

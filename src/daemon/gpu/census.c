@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -96,6 +97,15 @@ static void *run(void *data)
 	return NULL;
 }
 
+/* Random, with census_every_ns as its mean. Otherwise a tenant could hold memory only between two censuses. */
+static uint64_t next_interval_ns(const struct node *node)
+{
+	uint64_t number, every_ns = node->census_every_ns;
+	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+		number = clock_now_ns();
+	return (every_ns + 1) / 2 + number % every_ns;
+}
+
 #define MARK_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a over 64-bit words */
 #define MARK_PRIME UINT64_C(0x100000001b3)
 
@@ -167,7 +177,7 @@ void census_resume_if_changed(struct node *node)
 		return;
 	census->is_paused = false;
 	/* The census must not come earlier than the interval allows. */
-	uint64_t due_ns = census->stability.last_ns + node->census_every_ns;
+	uint64_t due_ns = census->stability.last_ns + next_interval_ns(node);
 	if (due_ns <= now_ns)
 		census_request(census);
 	else if (node->populated)
@@ -191,7 +201,7 @@ static void arm_next(struct census *census)
 	if (census->is_paused)
 		loop_disarm(node->census_timer);
 	else if (node->populated)
-		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);
+		loop_arm(node->census_timer, next_interval_ns(node), node->census_every_ns);
 }
 
 static void reading_ready(void *data, uint32_t events)

@@ -168,6 +168,7 @@ struct tenant {
 	bool corrupt; /* the tenant's report held an impossible value, so no process may register */
 	/* processes in violation so far, by reason */
 	unsigned violations[VIOLATION_REASONS];
+	struct violation_track unregistered; /* censuses that showed its unregistered processes */
 	unsigned holders;
 	/* container in which a process was last seen; "": none */
 	char container_id[CONTAINER_ID_MAX];

@@ -61,20 +61,22 @@ const struct tenant *violation_owner(const struct violation_signs *s, const char
 	return NULL;
 }
 
-bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
-		       uint64_t now_ns, uint64_t least_ns)
+bool violation_is_suspected(const struct violation_track *track, uint64_t now_ns,
+			    uint64_t interval_ns)
 {
-	if (!evidence->is_sound)
-		return false;
-	if (!evidence->is_listed || !evidence->has_owner) {
-		*track = (struct violation_track){ 0 };
-		return false;
-	}
-	if (evidence->is_stopped || evidence->is_away)
-		return false;
-	if (track->censuses++ == 0)
-		track->since_ns = now_ns;
-	return track->censuses >= VIOLATION_CENSUSES && now_ns - track->since_ns >= least_ns;
+	return track->censuses &&
+	       now_ns - track->last_ns <= VIOLATION_MEMORY_INTERVALS * interval_ns;
+}
+
+bool violation_confirm(struct violation_track *track, uint64_t now_ns, uint64_t interval_ns)
+{
+	if (!violation_is_suspected(track, now_ns, interval_ns))
+		*track = (struct violation_track){ .since_ns = now_ns };
+	if (!track->censuses || track->last_ns != now_ns)
+		track->censuses++;
+	track->last_ns = now_ns;
+	return track->censuses >= VIOLATION_CENSUSES &&
+	       now_ns - track->since_ns >= VIOLATION_INTERVALS * interval_ns;
 }
 
 enum violation_step violation_next(const struct violation_case *c, uint64_t now_ns)

@@ -1,11 +1,14 @@
 /*
  * Decides which processes bypass the library, and the response to them, from plain data.
  *
- * Each GPU process of a tenant must register with the daemon. An offender is: an unregistered process that holds a GPU's memory
- * and by some sign belongs to a tenant; a process that holds more than its ledger, the memory that its library counts; the
- * largest process of a tenant above its quota; or the busiest process of a tenant that uses more GPU time than it is charged
- * for (time_policy.h). One census (list of GPU processes) proves nothing: a process that was just forked, or is about to
- * register, looks the same.
+ * Each GPU process of a tenant must register with the daemon. An offender is: an unregistered process that holds a card's
+ * memory and by some sign belongs to a tenant; a process that holds more than its ledger, the memory that its library counts;
+ * the largest process of a tenant above its quota; or the busiest process of a tenant that uses more GPU time than it is
+ * charged for (time_policy.h). One census (list of GPU processes) proves nothing.
+ *
+ * Censuses that show an unregistered process are counted for its tenant, not for the process. Otherwise processes could follow
+ * each other, each too short to be confirmed. A stopped process counts too: a process registers before it has a context, so a
+ * process that holds memory and is not registered has passed the moment to do so.
  *
  * No clock, no I/O, no static data. Only violation_confirm() changes an argument (`track`).
  */
@@ -14,9 +17,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VIOLATION_CENSUSES 3 /* censuses in a row that must show the violation */
+#define VIOLATION_CENSUSES 3 /* number of censuses that must show the violation */
 /* A violation must also last for this many census intervals, because some censuses come early. */
 #define VIOLATION_INTERVALS 2
+/* A tenant is suspected until this many census intervals have passed without an unregistered process. */
+#define VIOLATION_MEMORY_INTERVALS 60
 #define VIOLATION_END_NS UINT64_C(5000000000) /* time from SIGTERM to SIGKILL */
 
 struct tenant;
@@ -53,27 +58,20 @@ struct violation_signs {
 /* Returns the tenant of the first sign in this order, or NULL. *ret_how says in words which sign it was. */
 const struct tenant *violation_owner(const struct violation_signs *signs, const char **ret_how);
 
-/* One census's observations of an unregistered process. */
-struct violation_evidence {
-	/* the driver's list is reliable and, if the daemon has restarted, all tenants' processes have registered again */
-	bool is_sound;
-	bool is_listed;  /* the driver lists the process as holding GPU memory */
-	bool is_stopped; /* the process cannot run, so cannot register either */
-	bool is_away;    /* the process is checkpointed, or about to be */
-	bool has_owner;
-};
-/* All zero: no census has shown the process yet. */
+/* The censuses that showed unregistered processes of a tenant. All zero: none has. */
 struct violation_track {
 	unsigned censuses;
-	uint64_t since_ns;
+	uint64_t since_ns, last_ns; /* the first and the last of these censuses */
 };
 /*
- * True once VIOLATION_CENSUSES censuses in a row have shown the violation, and it has lasted least_ns. Skips a census that is
- * unreliable (is_sound), or in which the listed process is stopped (is_stopped) or checkpointed (is_away). A skipped census
- * does not break the row.
+ * Call for each unregistered process of the tenant that a census shows. now_ns is the census's time, the same for all its
+ * processes; interval_ns is the setting census_interval. Leave out processes whose memory is moved by a checkpoint, and all
+ * censuses before the tenants' processes have found a restarted daemon. Returns true if the process is an offender.
  */
-bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
-		       uint64_t now_ns, uint64_t least_ns);
+bool violation_confirm(struct violation_track *track, uint64_t now_ns, uint64_t interval_ns);
+/* Returns true if a census has shown an unregistered process of the tenant in the last VIOLATION_MEMORY_INTERVALS. */
+bool violation_is_suspected(const struct violation_track *track, uint64_t now_ns,
+			    uint64_t interval_ns);
 
 enum violation_step {
 	VIOLATION_LEAVE,

@@ -20,7 +20,6 @@
 #include "daemon/tasks/violation/stopped_list.h"
 #include "daemon/tasks/violation/suspects.h"
 #include "daemon/tasks/watch/gpu_watch.h"
-#include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
 /* If a process has no sign (signs.h) of a tenant, its signs are read again only after this number of censuses. */
@@ -192,9 +191,6 @@ static struct tenant *find_owner(struct suspect *s)
 	}
 	struct violation_signs signs = signs_of(node, s->pid);
 	const struct tenant *owner = violation_owner(&signs, &s->how);
-	/* If the process seems to belong to another tenant than before, or to none, begin to observe it anew. */
-	if (!owner || strcmp(s->owner, owner->terms.name) != 0)
-		s->track = (struct violation_track){ 0 };
 	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
 	s->censuses_left = SIGNS_LOOKS;
 	return owner ? node_find_tenant(node, owner->terms.id) : NULL;
@@ -210,22 +206,13 @@ struct tenant *violations_owner_of(struct violations *v, int pid)
 	return known[0] ? node_find_tenant(v->node, known) : find_owner(s);
 }
 
-static void check_suspect(struct suspect *s, bool is_sound, uint64_t now_ns)
+static void check_suspect(struct suspect *s, uint64_t now_ns)
 {
 	struct node *node = s->violations->node;
-	struct tenant *owner = is_sound && s->is_seen ? find_owner(s) : NULL;
-	struct violation_evidence evidence = {
-		.is_sound = is_sound,
-		.is_listed = s->is_seen,
-		.has_owner = owner,
-	};
-	if (owner) {
-		evidence.is_stopped = procfs_is_stopped(s->pid);
-		evidence.is_away = tenant_is_checkpointing(owner) ||
-				   gpu_watch_is_away(node->watch, s->pid);
-	}
-	if (violation_confirm(&s->track, &evidence, now_ns,
-			      VIOLATION_INTERVALS * node->config.census_ns))
+	struct tenant *owner = find_owner(s);
+	if (!owner || tenant_is_checkpointing(owner) || gpu_watch_is_away(node->watch, s->pid))
+		return;
+	if (violation_confirm(&owner->unregistered, now_ns, node->config.census_ns))
 		note_unregistered(s, owner);
 }
 
@@ -248,6 +235,7 @@ void violations_census(struct violations *v, const struct census_card *cards)
 	struct node *node = v->node;
 	struct suspect *s, *next;
 	uint64_t now_ns = clock_now_ns();
+	/* After a restart, processes that have not found this daemon yet look unregistered. */
 	bool is_sound = !is_adopting(node), is_whole = true;
 	TAILQ_FOREACH(s, &v->list, link)
 		s->is_seen = false;
@@ -263,9 +251,9 @@ void violations_census(struct violations *v, const struct census_card *cards)
 	for (s = TAILQ_FIRST(&v->list); s; s = next) {
 		next = TAILQ_NEXT(s, link);
 		forgive_registered(s);
+		if (is_sound && s->is_seen && !s->is_offender && !s->is_ours)
+			check_suspect(s, now_ns);
 		/* An unlisted process counts as gone only if all cards were read (is_whole). */
-		if (!s->is_offender && !s->is_ours)
-			check_suspect(s, is_sound && (s->is_seen || is_whole), now_ns);
 		if (!s->source && !s->is_seen && is_whole)
 			suspects_remove(s);
 	}
@@ -276,8 +264,12 @@ bool violations_has_open(const struct node *node)
 {
 	const struct violations *v = node->violations;
 	const struct suspect *s;
+	const struct tenant *t;
 	if (!v)
 		return false;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (violation_is_suspected(&t->unregistered, clock_now_ns(), node->config.census_ns))
+			return true;
 	TAILQ_FOREACH(s, &v->list, link)
 		if (!s->is_offender && !s->is_ours)
 			return true;

@@ -47,7 +47,10 @@ void violations_note_time(struct violations *violations, struct tenant *tenant, 
 			  unsigned card, double measured, double charged);
 /* Returns the tenant to which an unregistered process seems to belong, by signs in /proc (signs.h). Returns NULL if unknown. */
 struct tenant *violations_owner_of(struct violations *violations, int pid);
-/* Returns true if some unregistered process may turn out to be an offender, so that the next census must take place. */
+/*
+ * Returns true if some unregistered process may turn out to be an offender, or a tenant is suspected (violation_policy.h), so
+ * that the next census must take place.
+ */
 bool violations_has_open(const struct node *node);
 
 /*

@@ -46,17 +46,13 @@ static void test_names(void **state)
 			 ON_VIOLATION_FREEZE);
 }
 
-static const struct violation_evidence guilty = { .is_sound = true,
-						  .is_listed = true,
-						  .has_owner = true };
-
-/* Is a violation confirmed after this many censuses with evidence, at intervals? */
+/* Is a violation confirmed after this many censuses that show it, at intervals of step_ns? */
 static bool after(struct violation_track *t, unsigned censuses, uint64_t *now_ns, uint64_t step_ns)
 {
 	bool confirmed = false;
 	for (unsigned i = 0; i < censuses; i++) {
 		*now_ns += step_ns;
-		confirmed = violation_confirm(t, &guilty, *now_ns, 2 * SEC);
+		confirmed = violation_confirm(t, *now_ns, SEC);
 	}
 	return confirmed;
 }
@@ -77,39 +73,33 @@ static void test_confirmed_by_censuses_and_time(void **state)
 	assert_true(after(&t, 1, &now_ns, 60 * SEC));
 }
 
-static void test_one_innocent_census_begins_anew(void **state)
+/* A census may show many processes of the tenant, and counts once. */
+static void test_a_census_counts_once(void **state)
 {
-	static const struct violation_evidence innocent[] = {
-		{ .is_sound = true, .is_listed = false, .has_owner = true },
-		{ .is_sound = true, .is_listed = true, .has_owner = false },
-	};
-	for (unsigned i = 0; i < 2; i++) {
-		struct violation_track t = { 0 };
-		uint64_t now_ns = 0;
-		after(&t, 2, &now_ns, SEC);
-		assert_false(violation_confirm(&t, &innocent[i], now_ns + SEC, 2 * SEC));
-		assert_false(after(&t, 2, &now_ns, SEC));
-		assert_true(after(&t, 1, &now_ns, SEC));
-	}
+	struct violation_track t = { 0 };
+	for (unsigned i = 0; i < 100; i++)
+		assert_false(violation_confirm(&t, 5 * SEC, SEC));
+	assert_int_equal(t.censuses, 1);
+	assert_false(violation_confirm(&t, 6 * SEC, SEC));
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(violation_confirm(&t, 7 * SEC, SEC));
 }
 
-/* Nothing was seen: neither for nor against it. */
-static void test_unusable_censuses(void **state)
+/* Censuses that show nothing forgive nothing until VIOLATION_MEMORY_INTERVALS have passed. */
+static void test_a_relay_with_pauses(void **state)
 {
-	static const struct violation_evidence blind[] = {
-		{ .is_sound = false, .is_listed = true, .has_owner = true },
-		{ .is_sound = false },
-		{ .is_sound = true, .is_listed = true, .has_owner = true, .is_stopped = true },
-		{ .is_sound = true, .is_listed = true, .has_owner = true, .is_away = true },
-	};
-	for (unsigned i = 0; i < 4; i++) {
-		struct violation_track t = { 0 };
-		uint64_t now_ns = 0;
-		after(&t, 2, &now_ns, SEC);
-		for (unsigned k = 0; k < 10; k++)
-			assert_false(violation_confirm(&t, &blind[i], now_ns += SEC, 2 * SEC));
-		assert_true(after(&t, 1, &now_ns, SEC));
-	}
+	struct violation_track t = { 0 };
+	uint64_t now_ns = 5 * SEC;
+	assert_false(violation_is_suspected(&t, now_ns, SEC));
+	assert_false(after(&t, 2, &now_ns, 50 * SEC));
+	assert_true(violation_is_suspected(&t, now_ns + 60 * SEC, SEC));
+	assert_false(violation_is_suspected(&t, now_ns + 61 * SEC, SEC));
+	assert_true(after(&t, 1, &now_ns, 50 * SEC));
+	/* The next process is an offender at once. */
+	assert_true(after(&t, 1, &now_ns, 50 * SEC));
+	/* After a longer pause, suspicion begins anew. */
+	assert_false(after(&t, 1, &now_ns, 61 * SEC));
+	assert_int_equal(t.censuses, 1);
 }
 
 static void test_steps(void **state)
@@ -145,8 +135,8 @@ int main(void)
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_confirmed_by_censuses_and_time),
-		cmocka_unit_test(test_one_innocent_census_begins_anew),
-		cmocka_unit_test(test_unusable_censuses),
+		cmocka_unit_test(test_a_census_counts_once),
+		cmocka_unit_test(test_a_relay_with_pauses),
 		cmocka_unit_test(test_steps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
