@@ -51,7 +51,7 @@ CUresult hook_mem_pool_import(CUresult (*import)(CUmemoryPool *, void *, CUmemAl
 		fd_tag_get((int)(intptr_t)os_handle, &tag);
 	else if (type == CU_MEM_HANDLE_TYPE_FABRIC)
 		tag.key = exports_fabric_key(os_handle);
-	hook_pool_imported(*pool, tag.key ? tag.key : fd_tag_new_key());
+	hook_pool_imported(*pool, tag.key ? tag.key : fd_tag_new_key(0));
 	return result;
 }
 
