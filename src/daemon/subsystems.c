@@ -392,6 +392,7 @@ static const struct subsystem subsystems[] = {
 	{ .name = "measured time",
 	  start_time_readings,
 	  stop_time_readings,
+	  .tenant_added = time_readings_tenant_added,
 	  .populated_changed = time_readings_populated_changed },
 	/* After tenants and GPU watch in this table, so .stop saves their use before they are stopped. */
 	{ .name = "file of use", .stop = use_state_save },

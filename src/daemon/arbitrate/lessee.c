@@ -197,6 +197,15 @@ bool lessee_add_reading(struct lessee *lessee, const struct time_reading *readin
 	return is_over;
 }
 
+struct time_account lessee_unpaid(struct lessee *lessee)
+{
+	struct arbitration *a = lessee->owner;
+	pthread_mutex_lock(&a->worker.lock);
+	struct time_account unpaid = arbiter_unpaid(a->arbiter, lessee->index);
+	pthread_mutex_unlock(&a->worker.lock);
+	return unpaid;
+}
+
 struct lessee_figures lessee_figures(struct lessee *lessee)
 {
 	struct arbitration *a = lessee->owner;

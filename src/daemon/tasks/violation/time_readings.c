@@ -414,6 +414,24 @@ void time_readings_populated_changed(struct node *node)
 	pthread_mutex_unlock(&l->worker.lock);
 }
 
+int time_readings_tenant_added(struct tenant *t, bool is_new, struct error *err)
+{
+	/* A container can't make itself a new tenant. */
+	if (!is_new || t->terms.claim.key[0] || violations_action(t) == ON_VIOLATION_REPORT)
+		return 0;
+	for (unsigned i = 0; i < t->terms.device_count; i++) {
+		struct time_account unpaid = lessee_unpaid(t->device[i].lessee);
+		if (time_is_suspect(&unpaid))
+			return error_set(
+				err, EPERM,
+				"on GPU %u, earlier tenants of %s used more GPU time than they "
+				"were charged for (violation over_time): try again in a minute",
+				t->terms.device[i].card->index,
+				t->terms.uid ? "this user" : "this name");
+	}
+	return 0;
+}
+
 void time_readings_tick(struct node *node)
 {
 	struct time_readings *l = node->time_readings;

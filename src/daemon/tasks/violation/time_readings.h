@@ -13,12 +13,18 @@
 #include "base/error.h"
 
 struct node;
+struct tenant;
 struct time_readings;
 
 /* Starts the thread. The backend, cards and violations must be open. */
 int time_readings_start(struct node *node, struct time_readings **ret, struct error *err);
 /* Stops the thread after the NVML call in progress. NULL is allowed; returns NULL. */
 struct time_readings *time_readings_stop(struct time_readings *readings);
+/*
+ * Handler of the event tenant_added (subsystem.h). Where violations have consequences, refuses a new tenant with -EPERM while its
+ * owner's earlier tenants left much unpaid time. Otherwise a program could begin anew in another tenant each time it is ended.
+ */
+int time_readings_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 /* Handler of the event populated_changed (subsystem.h). */
 void time_readings_populated_changed(struct node *node);
 /* Call once a second while there are tenants. If a card is busy, wakes the thread, which sleeps while no card is busy. */
