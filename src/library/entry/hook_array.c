@@ -139,8 +139,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 	return charge_end(&h, create(array, desc), array, undo_array);
 }
 
-CUresult hook_array_create(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
-			   CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+DEFINE_HOOK(hook_array_create, create, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR *desc))
 {
 	return WITH_ROOM(try_array(create, array, desc));
 }
@@ -156,8 +155,7 @@ static CUresult try_array3d(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DES
 	return charge_end(&h, create(array, desc), array, undo_array);
 }
 
-CUresult hook_array3d_create(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *),
-			     CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+DEFINE_HOOK(hook_array3d_create, create, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *desc))
 {
 	return WITH_ROOM(try_array3d(create, array, desc));
 }
@@ -175,15 +173,13 @@ static CUresult try_mipmap(CUresult (*create)(CUmipmappedArray *, const CUDA_ARR
 	return charge_end(&h, create(mipmap, desc, levels), mipmap, undo_mipmap);
 }
 
-CUresult hook_mipmap_create(CUresult (*create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *,
-					       unsigned int),
-			    CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
-			    unsigned int levels)
+DEFINE_HOOK(hook_mipmap_create, create,
+	    (CUmipmappedArray * mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels))
 {
 	return WITH_ROOM(try_mipmap(create, mipmap, desc, levels));
 }
 
-CUresult hook_array_destroy(CUresult (*destroy)(CUarray), CUarray array)
+DEFINE_HOOK(hook_array_destroy, destroy, (CUarray array))
 {
 	struct holding h;
 
@@ -192,7 +188,7 @@ CUresult hook_array_destroy(CUresult (*destroy)(CUarray), CUarray array)
 	return charge_give_back(&h, destroy(array));
 }
 
-CUresult hook_mipmap_destroy(CUresult (*destroy)(CUmipmappedArray), CUmipmappedArray mipmap)
+DEFINE_HOOK(hook_mipmap_destroy, destroy, (CUmipmappedArray mipmap))
 {
 	struct holding h;
 

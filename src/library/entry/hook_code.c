@@ -10,7 +10,6 @@
 #include "library/memory/swap_room.h"
 #include "library/trace/trace_record.h"
 
-#define UNWRAP(...) __VA_ARGS__
 /* On a full GPU, loading waits for this much memory: code's size is unknown, but code memory grows in steps of this size. */
 #define CODE_BYTES (32 * MIB)
 
@@ -33,7 +32,7 @@
 			measured_refund(&m); \
 		return result; \
 	} \
-	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	DEFINE_HOOK(hook_##name, real_function, params) \
 	{ \
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
@@ -50,13 +49,13 @@
 		swap_room_check_result(result, m.index, CODE_BYTES); \
 		return result; \
 	} \
-	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	DEFINE_HOOK(hook_##name, real_function, params) \
 	{ \
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
 #define UNLOADS(name, params, args) \
-	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	DEFINE_HOOK(hook_##name, real_function, params) \
 	{ \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
@@ -152,7 +151,7 @@ static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, s
 	return result;
 }
 
-CUresult hook_ctx_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
+DEFINE_HOOK(hook_ctx_set_limit, set, (CUlimit limit, size_t value))
 {
 	return WITH_ROOM(try_set_limit(set, limit, value));
 }

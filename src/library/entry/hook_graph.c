@@ -172,17 +172,15 @@ static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult hook_graph_instantiate(CUresult (*make)(CUgraphExec *, CUgraph, CUgraphNode *, char *,
-						 size_t),
-				CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node,
-				char *log, size_t log_size)
+DEFINE_HOOK(hook_graph_instantiate, make,
+	    (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_size))
 {
 	WITH_MEMORY_HELD();
 	return note(make(exec, graph, error_node, log, log_size), graph, exec);
 }
 
-CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, unsigned long long),
-				      CUgraphExec *exec, CUgraph graph, unsigned long long flags)
+DEFINE_HOOK(hook_graph_instantiate_flags, make,
+	    (CUgraphExec * exec, CUgraph graph, unsigned long long flags))
 {
 	WITH_MEMORY_HELD();
 	return note(make(exec, graph, flags), graph, exec);
@@ -197,10 +195,8 @@ static bool is_stream(CUstream stream)
 	       real.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS;
 }
 
-CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
-							CUDA_GRAPH_INSTANTIATE_PARAMS *),
-				       CUgraphExec *exec, CUgraph graph,
-				       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
+DEFINE_HOOK(hook_graph_instantiate_params, make,
+	    (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params))
 {
 	WITH_MEMORY_HELD();
 	/* With this flag the instantiation itself maps the memory. */
@@ -215,7 +211,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 }
 
 /* Keeps the estimate of the graph's run time (estimate.h). If another graph gets this address, a few launches correct it. */
-CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
+DEFINE_HOOK(hook_graph_exec_destroy, destroy, (CUgraphExec exec))
 {
 	/* Another graph may get this address during the call. hook_graph_refresh() later updates the charge. */
 	if (process_is_active())
@@ -308,19 +304,17 @@ static CUresult launch_gated(CUresult (*launch)(CUgraphExec, CUstream), CUgraphE
 	return result;
 }
 
-CUresult hook_graph_launch(CUresult (*launch)(CUgraphExec, CUstream), CUgraphExec exec,
-			   CUstream stream)
+DEFINE_HOOK(hook_graph_launch, launch, (CUgraphExec exec, CUstream stream))
 {
 	return launch_gated(launch, exec, stream, LEGACY);
 }
 
-CUresult hook_graph_launch_ptsz(CUresult (*launch)(CUgraphExec, CUstream), CUgraphExec exec,
-				CUstream stream)
+DEFINE_HOOK(hook_graph_launch_ptsz, launch, (CUgraphExec exec, CUstream stream))
 {
 	return launch_gated(launch, exec, stream, PER_THREAD);
 }
 
-CUresult hook_graph_mem_trim(CUresult (*trim)(CUdevice), CUdevice device)
+DEFINE_HOOK(hook_graph_mem_trim, trim, (CUdevice device))
 {
 	int index = process_is_active() ? process_device_index(device) : -1;
 

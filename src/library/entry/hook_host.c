@@ -26,8 +26,7 @@ static void undo_register(uint64_t ptr)
 	real.cuMemHostUnregister((void *)(uintptr_t)ptr);
 }
 
-CUresult hook_host_alloc(CUresult (*alloc)(void **, size_t, unsigned int), void **ptr, size_t bytes,
-			 unsigned int flags)
+DEFINE_HOOK(hook_host_alloc, alloc, (void **ptr, size_t bytes, unsigned int flags))
 {
 	struct holding h = charge_of(bytes);
 
@@ -36,7 +35,7 @@ CUresult hook_host_alloc(CUresult (*alloc)(void **, size_t, unsigned int), void 
 	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo_alloc);
 }
 
-CUresult hook_alloc_host(CUresult (*alloc)(void **, size_t), void **ptr, size_t bytes)
+DEFINE_HOOK(hook_alloc_host, alloc, (void **ptr, size_t bytes))
 {
 	struct holding h = charge_of(bytes);
 
@@ -45,7 +44,7 @@ CUresult hook_alloc_host(CUresult (*alloc)(void **, size_t), void **ptr, size_t 
 	return charge_end(&h, alloc(ptr, bytes), ptr, undo_alloc);
 }
 
-CUresult hook_alloc_host_v1(CUresult (*alloc)(void **, unsigned int), void **ptr, unsigned int bytes)
+DEFINE_HOOK(hook_alloc_host_v1, alloc, (void **ptr, unsigned int bytes))
 {
 	struct holding h = charge_of(bytes);
 
@@ -54,8 +53,7 @@ CUresult hook_alloc_host_v1(CUresult (*alloc)(void **, unsigned int), void **ptr
 	return charge_end(&h, alloc(ptr, bytes), ptr, undo_alloc);
 }
 
-CUresult hook_host_register(CUresult (*lock)(void *, size_t, unsigned int), void *ptr, size_t bytes,
-			    unsigned int flags)
+DEFINE_HOOK(hook_host_register, lock, (void *ptr, size_t bytes, unsigned int flags))
 {
 	struct holding h = charge_of(bytes);
 
@@ -64,7 +62,7 @@ CUresult hook_host_register(CUresult (*lock)(void *, size_t, unsigned int), void
 	return charge_end(&h, lock(ptr, bytes, flags), &ptr, undo_register);
 }
 
-CUresult hook_free_host(CUresult (*release)(void *), void *ptr)
+DEFINE_HOOK(hook_free_host, release, (void *ptr))
 {
 	struct holding h;
 

@@ -4,8 +4,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/state/process_state.h"
 
-CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_bytes,
-			   size_t *total_bytes)
+DEFINE_HOOK(hook_mem_get_info, get, (size_t * free_bytes, size_t *total_bytes))
 {
 	size_t unread_free, unread_total;
 	CUresult result = get(free_bytes, total_bytes);
@@ -33,7 +32,7 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	return result;
 }
 
-CUresult hook_device_total_mem(CUresult (*get)(size_t *, CUdevice), size_t *bytes, CUdevice device)
+DEFINE_HOOK(hook_device_total_mem, get, (size_t * bytes, CUdevice device))
 {
 	CUresult result = get(bytes, device);
 	int index = result == CUDA_SUCCESS && process_is_active() ? process_device_index(device)

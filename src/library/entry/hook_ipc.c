@@ -66,8 +66,7 @@ static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return result;
 }
 
-CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHandle *handle,
-		      CUdeviceptr ptr)
+DEFINE_HOOK(hook_ipc_get, get, (CUipcMemHandle * handle, CUdeviceptr ptr))
 {
 	if (!process_is_active())
 		return get(handle, ptr);
@@ -112,8 +111,7 @@ static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int in
 }
 
 /* Charges after opening, because only then the driver states the size. Opening allocates nothing on the GPU. */
-CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned int),
-		       CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
+DEFINE_HOOK(hook_ipc_open, open, (CUdeviceptr * ptr, CUipcMemHandle handle, unsigned int flags))
 {
 	WITH_MEMORY_HELD();
 	int index = charge_index();
@@ -133,7 +131,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult hook_ipc_close(CUresult (*close)(CUdeviceptr), CUdeviceptr ptr)
+DEFINE_HOOK(hook_ipc_close, close, (CUdeviceptr ptr))
 {
 	if (!process_is_active())
 		return close(ptr);

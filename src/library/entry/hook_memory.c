@@ -73,7 +73,7 @@ static __attribute__((noinline)) CUresult end_suballoc(CUresult result, const CU
 	return charge_end(&h, result, ptr, undo);
 }
 
-CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
+DEFINE_HOOK(hook_mem_alloc, alloc, (CUdeviceptr * ptr, size_t bytes))
 {
 	struct process_own *own = process_own();
 
@@ -88,8 +88,7 @@ CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *p
 }
 
 /* Managed memory is charged in full at once, in whole pages, because the driver may move all its pages to the GPU. */
-CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigned int),
-				CUdeviceptr *ptr, size_t bytes, unsigned int flags)
+DEFINE_HOOK(hook_mem_alloc_managed, alloc, (CUdeviceptr * ptr, size_t bytes, unsigned int flags))
 {
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(bytes < MANAGED_PAGE ? MANAGED_PAGE : bytes);
@@ -148,10 +147,9 @@ static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, siz
 	return charge_end(&h, result, ptr, undo);
 }
 
-CUresult hook_mem_alloc_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t,
-						unsigned int),
-			      CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
-			      unsigned int element_bytes)
+DEFINE_HOOK(hook_mem_alloc_pitch, alloc,
+	    (CUdeviceptr * ptr, size_t *pitch, size_t width_bytes, size_t height,
+	     unsigned int element_bytes))
 {
 	return WITH_ROOM(try_pitch(alloc, ptr, pitch, width_bytes, height, element_bytes));
 }
@@ -205,7 +203,7 @@ static __attribute__((noinline)) CUresult free_any(CUresult (*release)(CUdevicep
 	return give_back(&h, call_free(release, ptr));
 }
 
-CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
+DEFINE_HOOK(hook_mem_free, release, (CUdeviceptr ptr))
 {
 	struct suballoc_chunk *chunk = suballoc_nearby(ptr);
 
@@ -213,8 +211,7 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 }
 
 /* The free of a pool's memory gives no charge back, because all bytes that the pool reserves are charged (hook_pool.h). */
-CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
-			     CUstream stream)
+DEFINE_HOOK(hook_mem_free_async, release, (CUdeviceptr ptr, CUstream stream))
 {
 	WITH_MEMORY_STILL();
 	struct suballoc_chunk *chunk = charge_suballoc_at(ptr);

@@ -15,10 +15,8 @@ static uint64_t binding_key(uint64_t object, int device, size_t offset)
 }
 
 /* Records the object as memory of 0 bytes. If exported, its tag says 0 bytes (fd_tag.h), so importers are not charged. */
-CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *,
-						  const CUmulticastObjectProp *),
-			       CUmemGenericAllocationHandle *object,
-			       const CUmulticastObjectProp *prop)
+DEFINE_HOOK(hook_multicast_create, create,
+	    (CUmemGenericAllocationHandle * object, const CUmulticastObjectProp *prop))
 {
 	if (!process_is_active())
 		return create(object, prop);
@@ -48,12 +46,9 @@ static void record_binding(CUmemGenericAllocationHandle object, size_t offset, u
 		vmm_add_reference(number, 1);
 }
 
-CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, size_t,
-						  CUmemGenericAllocationHandle, size_t, size_t,
-						  unsigned long long),
-				 CUmemGenericAllocationHandle object, size_t offset,
-				 CUmemGenericAllocationHandle memory, size_t memory_offset,
-				 size_t bytes, unsigned long long flags)
+DEFINE_HOOK(hook_multicast_bind_mem, bind,
+	    (CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle memory,
+	     size_t memory_offset, size_t bytes, unsigned long long flags))
 {
 	if (!process_is_active())
 		return bind(object, offset, memory, memory_offset, bytes, flags);
@@ -65,12 +60,10 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 }
 
 /* The library does not record `device`, because the record of the memory has its device. */
-CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
-						     CUmemGenericAllocationHandle, size_t, size_t,
-						     unsigned long long),
-				    CUmemGenericAllocationHandle object, CUdevice device,
-				    size_t offset, CUmemGenericAllocationHandle memory,
-				    size_t memory_offset, size_t bytes, unsigned long long flags)
+DEFINE_HOOK(hook_multicast_bind_mem_v2, bind,
+	    (CUmemGenericAllocationHandle object, CUdevice device, size_t offset,
+	     CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes,
+	     unsigned long long flags))
 {
 	if (!process_is_active())
 		return bind(object, device, offset, memory, memory_offset, bytes, flags);
@@ -95,10 +88,9 @@ static uint64_t number_at(CUdeviceptr ptr)
 	return number;
 }
 
-CUresult hook_multicast_bind_addr(CUresult (*bind)(CUmemGenericAllocationHandle, size_t,
-						   CUdeviceptr, size_t, unsigned long long),
-				  CUmemGenericAllocationHandle object, size_t offset,
-				  CUdeviceptr ptr, size_t bytes, unsigned long long flags)
+DEFINE_HOOK(hook_multicast_bind_addr, bind,
+	    (CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr, size_t bytes,
+	     unsigned long long flags))
 {
 	if (!process_is_active())
 		return bind(object, offset, ptr, bytes, flags);
@@ -109,11 +101,9 @@ CUresult hook_multicast_bind_addr(CUresult (*bind)(CUmemGenericAllocationHandle,
 	return result;
 }
 
-CUresult hook_multicast_bind_addr_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
-						      CUdeviceptr, size_t, unsigned long long),
-				     CUmemGenericAllocationHandle object, CUdevice device,
-				     size_t offset, CUdeviceptr ptr, size_t bytes,
-				     unsigned long long flags)
+DEFINE_HOOK(hook_multicast_bind_addr_v2, bind,
+	    (CUmemGenericAllocationHandle object, CUdevice device, size_t offset, CUdeviceptr ptr,
+	     size_t bytes, unsigned long long flags))
 {
 	if (!process_is_active())
 		return bind(object, device, offset, ptr, bytes, flags);
@@ -124,10 +114,8 @@ CUresult hook_multicast_bind_addr_v2(CUresult (*bind)(CUmemGenericAllocationHand
 	return result;
 }
 
-CUresult hook_multicast_unbind(CUresult (*unbind)(CUmemGenericAllocationHandle, CUdevice, size_t,
-						  size_t),
-			       CUmemGenericAllocationHandle object, CUdevice device, size_t offset,
-			       size_t bytes)
+DEFINE_HOOK(hook_multicast_unbind, unbind,
+	    (CUmemGenericAllocationHandle object, CUdevice device, size_t offset, size_t bytes))
 {
 	int index = process_is_active() ? process_device_index(device) : -1;
 	struct holding h;

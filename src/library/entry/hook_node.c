@@ -2,10 +2,8 @@
 #include "library/entry/hooks.h"
 #include "library/memory/swap_hold.h"
 
-#define UNWRAP(...) __VA_ARGS__
-
 #define NAMES_MEMORY(name, params, args) \
-	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
+	DEFINE_HOOK(hook_##name, real_function, params) \
 	{ \
 		WITH_MEMORY_HELD(); \
 		return real_function args; \

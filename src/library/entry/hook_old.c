@@ -19,8 +19,7 @@ static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 }
 
 /* If the call fails, sets *ptr to 0, as the driver (580) does. */
-CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
-			   unsigned int bytes)
+DEFINE_HOOK(hook_mem_alloc_v1, alloc, (CUdeviceptr_v1 * ptr, unsigned int bytes))
 {
 	CUdeviceptr wide = 0;
 
@@ -44,10 +43,9 @@ static CUresult alloc_pitch_wide(CUdeviceptr *ptr, size_t *pitch, size_t width_b
 	return result;
 }
 
-CUresult hook_mem_alloc_pitch_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int *, unsigned int,
-						   unsigned int, unsigned int),
-				 CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int width_bytes,
-				 unsigned int height, unsigned int element_bytes)
+DEFINE_HOOK(hook_mem_alloc_pitch_v1, alloc,
+	    (CUdeviceptr_v1 * ptr, unsigned int *pitch, unsigned int width_bytes,
+	     unsigned int height, unsigned int element_bytes))
 {
 	CUdeviceptr wide = 0;
 	size_t wide_pitch = 0;
@@ -66,7 +64,7 @@ static CUresult free_wide(CUdeviceptr ptr)
 	return real.cuMemFree((CUdeviceptr_v1)ptr);
 }
 
-CUresult hook_mem_free_v1(CUresult (*release)(CUdeviceptr_v1), CUdeviceptr_v1 ptr)
+DEFINE_HOOK(hook_mem_free_v1, release, (CUdeviceptr_v1 ptr))
 {
 	return hook_mem_free(free_wide, ptr);
 }
@@ -77,8 +75,7 @@ static unsigned int narrowed(size_t bytes)
 }
 
 /* Returns the old call's result, because the newer call's may differ (driver 580), but the newer hook's sizes. */
-CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
-			      unsigned int *free_bytes, unsigned int *total_bytes)
+DEFINE_HOOK(hook_mem_get_info_v1, get, (unsigned int *free_bytes, unsigned int *total_bytes))
 {
 	size_t wide_free = 0, wide_total = 0;
 	CUresult result = get(free_bytes, total_bytes);
@@ -95,8 +92,7 @@ CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 	return result;
 }
 
-CUresult hook_device_total_mem_v1(CUresult (*get)(unsigned int *, CUdevice), unsigned int *bytes,
-				  CUdevice device)
+DEFINE_HOOK(hook_device_total_mem_v1, get, (unsigned int *bytes, CUdevice device))
 {
 	size_t wide = 0;
 	CUresult result = get(bytes, device);
@@ -120,8 +116,7 @@ static CUresult array_create_narrow(CUarray *array, const CUDA_ARRAY_DESCRIPTOR 
 	return real.cuArrayCreate(array, &narrow);
 }
 
-CUresult hook_array_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR_v1 *),
-			      CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *d)
+DEFINE_HOOK(hook_array_create_v1, create, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR_v1 *d))
 {
 	if (!array || !d || charge_index() < 0)
 		return create(array, d);
@@ -148,8 +143,7 @@ static CUresult array3d_create_narrow(CUarray *array, const CUDA_ARRAY3D_DESCRIP
 	return real.cuArray3DCreate(array, &narrow);
 }
 
-CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR_v1 *),
-				CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d)
+DEFINE_HOOK(hook_array3d_create_v1, create, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *d))
 {
 	if (!array || !d || charge_index() < 0)
 		return create(array, d);
@@ -164,17 +158,16 @@ CUresult hook_array3d_create_v1(CUresult (*create)(CUarray *, const CUDA_ARRAY3D
 	return hook_array3d_create(array3d_create_narrow, array, &wide);
 }
 
-CUresult hook_begin_capture_v1(CUresult (*begin)(CUstream), CUstream stream)
+DEFINE_HOOK(hook_begin_capture_v1, begin, (CUstream stream))
 {
 	WITH_MEMORY_STILL();
 	captures_begin();
 	return captures_began(stream, begin(stream));
 }
 
-CUresult hook_begin_recapture(CUresult (*begin)(CUstream, CUstreamCaptureMode, CUgraph,
-						CUgraphRecaptureCallback, void *),
-			      CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
-			      CUgraphRecaptureCallback callback, void *data)
+DEFINE_HOOK(hook_begin_recapture, begin,
+	    (CUstream stream, CUstreamCaptureMode mode, CUgraph graph,
+	     CUgraphRecaptureCallback callback, void *data))
 {
 	WITH_MEMORY_STILL();
 	captures_begin();
@@ -194,10 +187,8 @@ static struct work work_of(const CUDA_LAUNCH_PARAMS *l)
 }
 
 /* No deadlock if a thread holds one device's lease and waits for another's: the daemon ends each lease at its deadline. */
-CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsigned int,
-						     unsigned int),
-				  CUDA_LAUNCH_PARAMS *launches, unsigned int count,
-				  unsigned int flags)
+DEFINE_HOOK(hook_launch_multi_device, launch,
+	    (CUDA_LAUNCH_PARAMS * launches, unsigned int count, unsigned int flags))
 {
 	struct work work[REGION_MAX_DEVICES];
 	struct gate_pass pass[REGION_MAX_DEVICES];

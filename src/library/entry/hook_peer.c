@@ -10,8 +10,7 @@
 #include "library/swap/swap_peers.h"
 #include "library/sys/log.h"
 
-CUresult hook_ctx_enable_peer(CUresult (*enable)(CUcontext, unsigned int), CUcontext peer,
-			      unsigned int flags)
+DEFINE_HOOK(hook_ctx_enable_peer, enable, (CUcontext peer, unsigned int flags))
 {
 	CUdevice device;
 
@@ -29,7 +28,7 @@ CUresult hook_ctx_enable_peer(CUresult (*enable)(CUcontext, unsigned int), CUcon
 	return result;
 }
 
-CUresult hook_ctx_disable_peer(CUresult (*disable)(CUcontext), CUcontext peer)
+DEFINE_HOOK(hook_ctx_disable_peer, disable, (CUcontext peer))
 {
 	CUdevice device;
 

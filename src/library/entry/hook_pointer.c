@@ -14,8 +14,7 @@ static bool is_movable(CUdeviceptr ptr, struct backing *ret_backing)
 	return swap_is_on() && swap_backing_find(ptr, ret_backing);
 }
 
-CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdeviceptr),
-				CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)
+DEFINE_HOOK(hook_get_address_range, get, (CUdeviceptr * base, size_t *bytes, CUdeviceptr ptr))
 {
 	struct backing b;
 
@@ -29,8 +28,8 @@ CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdevic
 }
 
 /* Movable memory has no 32-bit addresses, so the address in this old call is never of movable memory. */
-CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned int *, CUdeviceptr_v1),
-				   CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
+DEFINE_HOOK(hook_get_address_range_v1, get,
+	    (CUdeviceptr_v1 * base, unsigned int *bytes, CUdeviceptr_v1 ptr))
 {
 	return get(base, bytes, ptr);
 }
@@ -55,8 +54,8 @@ static bool attribute_of(const struct backing *b, CUpointer_attribute attr, void
 	}
 }
 
-CUresult hook_pointer_get_attribute(CUresult (*get)(void *, CUpointer_attribute, CUdeviceptr),
-				    void *value, CUpointer_attribute attr, CUdeviceptr ptr)
+DEFINE_HOOK(hook_pointer_get_attribute, get,
+	    (void *value, CUpointer_attribute attr, CUdeviceptr ptr))
 {
 	struct backing b;
 
@@ -68,10 +67,8 @@ CUresult hook_pointer_get_attribute(CUresult (*get)(void *, CUpointer_attribute,
 	return get(value, attr, ptr);
 }
 
-CUresult hook_pointer_get_attributes(CUresult (*get)(unsigned int, CUpointer_attribute *, void **,
-						     CUdeviceptr),
-				     unsigned int n, CUpointer_attribute *attrs, void **values,
-				     CUdeviceptr ptr)
+DEFINE_HOOK(hook_pointer_get_attributes, get,
+	    (unsigned int n, CUpointer_attribute *attrs, void **values, CUdeviceptr ptr))
 {
 	struct backing b;
 
@@ -86,8 +83,8 @@ CUresult hook_pointer_get_attributes(CUresult (*get)(unsigned int, CUpointer_att
 }
 
 /* A program sets SYNC_MEMOPS if its network adapter accesses the memory without the driver. Such memory must not move. */
-CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attribute, CUdeviceptr),
-				    const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
+DEFINE_HOOK(hook_pointer_set_attribute, set,
+	    (const void *value, CUpointer_attribute attr, CUdeviceptr ptr))
 {
 	struct backing b;
 
@@ -101,10 +98,9 @@ CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attr
 }
 
 /* Other processes use the memory by this handle, so the memory must not move any more. */
-CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
-						   CUmemRangeHandleType, unsigned long long),
-				   void *handle, CUdeviceptr ptr, size_t bytes,
-				   CUmemRangeHandleType type, unsigned long long flags)
+DEFINE_HOOK(hook_get_handle_for_range, get,
+	    (void *handle, CUdeviceptr ptr, size_t bytes, CUmemRangeHandleType type,
+	     unsigned long long flags))
 {
 	struct backing b;
 
@@ -119,9 +115,8 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 
 /* Only operations on movable memory wait for its return. Another thread's progress may depend on other operations. */
 #define STREAM_VALUE(bits) \
-	CUresult hook_stream_value##bits( \
-		CUresult (*order)(CUstream, CUdeviceptr, cuuint##bits##_t, unsigned int), \
-		CUstream stream, CUdeviceptr ptr, cuuint##bits##_t value, unsigned int flags) \
+	DEFINE_HOOK(hook_stream_value##bits, order, \
+		    (CUstream stream, CUdeviceptr ptr, cuuint##bits##_t value, unsigned int flags)) \
 	{ \
 		struct backing b; \
 		if (!is_movable(ptr, &b)) \
@@ -133,10 +128,8 @@ STREAM_VALUE(32)
 STREAM_VALUE(64)
 
 /* Unlike a single operation, a batch always waits until movable memory is on the GPU: its addresses are not examined. */
-CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,
-						    CUstreamBatchMemOpParams *, unsigned int),
-				  CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,
-				  unsigned int flags)
+DEFINE_HOOK(hook_stream_batch_values, order,
+	    (CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops, unsigned int flags))
 {
 	WITH_MEMORY_HELD();
 	return order(stream, n, ops, flags);

@@ -278,8 +278,7 @@ static CUresult try_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CU
 	return alloc_async(&r, ptr, bytes);
 }
 
-CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
-			      size_t bytes, CUstream stream)
+DEFINE_HOOK(hook_mem_alloc_async, alloc, (CUdeviceptr * ptr, size_t bytes, CUstream stream))
 {
 	return WITH_ROOM(try_async(alloc, ptr, bytes, stream));
 }
@@ -314,16 +313,13 @@ static CUresult try_from_pool(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryP
 	return alloc_async(&r, ptr, bytes);
 }
 
-CUresult hook_mem_alloc_from_pool_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool,
-							  CUstream),
-					CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool,
-					CUstream stream)
+DEFINE_HOOK(hook_mem_alloc_from_pool_async, alloc,
+	    (CUdeviceptr * ptr, size_t bytes, CUmemoryPool pool, CUstream stream))
 {
 	return WITH_ROOM(try_from_pool(alloc, ptr, bytes, pool, stream));
 }
 
-CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryPool pool,
-			       size_t keep_bytes)
+DEFINE_HOOK(hook_mem_pool_trim_to, trim, (CUmemoryPool pool, size_t keep_bytes))
 {
 	CUresult result = trim(pool, keep_bytes);
 
@@ -336,8 +332,7 @@ CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryP
 	return result;
 }
 
-CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPoolProps *),
-			      CUmemoryPool *pool, const CUmemPoolProps *props)
+DEFINE_HOOK(hook_mem_pool_create, create, (CUmemoryPool * pool, const CUmemPoolProps *props))
 {
 	if (!process_is_active() || !props)
 		return create(pool, props);
@@ -353,7 +348,7 @@ CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPool
 	return result;
 }
 
-CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool pool)
+DEFINE_HOOK(hook_mem_pool_destroy, destroy, (CUmemoryPool pool))
 {
 	if (!process_is_active())
 		return destroy(pool);

@@ -14,10 +14,8 @@
 #include "library/memory/exports.h"
 #include "library/memory/fd_tag.h"
 
-CUresult hook_mem_pool_export(CUresult (*export)(void *, CUmemoryPool, CUmemAllocationHandleType,
-						 unsigned long long),
-			      void *out, CUmemoryPool pool, CUmemAllocationHandleType type,
-			      unsigned long long flags)
+DEFINE_HOOK(hook_mem_pool_export, export,
+	    (void *out, CUmemoryPool pool, CUmemAllocationHandleType type, unsigned long long flags))
 {
 	CUresult result = export(out, pool, type, flags);
 
@@ -37,10 +35,9 @@ CUresult hook_mem_pool_export(CUresult (*export)(void *, CUmemoryPool, CUmemAllo
 	return result;
 }
 
-CUresult hook_mem_pool_import(CUresult (*import)(CUmemoryPool *, void *, CUmemAllocationHandleType,
-						 unsigned long long),
-			      CUmemoryPool *pool, void *os_handle, CUmemAllocationHandleType type,
-			      unsigned long long flags)
+DEFINE_HOOK(hook_mem_pool_import, import,
+	    (CUmemoryPool * pool, void *os_handle, CUmemAllocationHandleType type,
+	     unsigned long long flags))
 {
 	CUresult result = import(pool, os_handle, type, flags);
 	struct fd_tag tag = { .key = 0 };
@@ -90,10 +87,8 @@ static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
 	return false;
 }
 
-CUresult hook_mem_pool_import_pointer(CUresult (*import)(CUdeviceptr *, CUmemoryPool,
-							 CUmemPoolPtrExportData *),
-				      CUdeviceptr *ptr, CUmemoryPool pool,
-				      CUmemPoolPtrExportData *data)
+DEFINE_HOOK(hook_mem_pool_import_pointer, import,
+	    (CUdeviceptr * ptr, CUmemoryPool pool, CUmemPoolPtrExportData *data))
 {
 	CUresult result = import(ptr, pool, data);
 

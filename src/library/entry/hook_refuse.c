@@ -4,8 +4,6 @@
 #include "library/state/process_state.h"
 #include "library/sys/log.h"
 
-#define UNWRAP(...) __VA_ARGS__
-
 /* Before cuInit the driver itself refuses these calls, and returns its own error. */
 static bool is_initialized(void)
 {
@@ -21,7 +19,7 @@ static CUresult refuse(const char *symbol)
 }
 
 #define REFUSE(symbol, hook, params, args) \
-	CUresult hook_##hook(CUresult(*real_function) params, UNWRAP params) \
+	DEFINE_HOOK(hook_##hook, real_function, params) \
 	{ \
 		return process_is_active() && is_initialized() ? refuse(#symbol) \
 							       : real_function args; \

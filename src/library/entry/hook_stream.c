@@ -5,27 +5,23 @@
 #include "library/memory/swap_hold.h"
 #include "library/state/process_state.h"
 
-CUresult hook_begin_capture(CUresult (*begin)(CUstream, CUstreamCaptureMode), CUstream stream,
-			    CUstreamCaptureMode mode)
+DEFINE_HOOK(hook_begin_capture, begin, (CUstream stream, CUstreamCaptureMode mode))
 {
 	WITH_MEMORY_STILL();
 	captures_begin();
 	return captures_began(stream, begin(stream, mode));
 }
 
-CUresult hook_begin_capture_to_graph(CUresult (*begin)(CUstream, CUgraph, const CUgraphNode *,
-						       const CUgraphEdgeData *, size_t,
-						       CUstreamCaptureMode),
-				     CUstream stream, CUgraph graph,
-				     const CUgraphNode *dependencies, const CUgraphEdgeData *edges,
-				     size_t count, CUstreamCaptureMode mode)
+DEFINE_HOOK(hook_begin_capture_to_graph, begin,
+	    (CUstream stream, CUgraph graph, const CUgraphNode *dependencies,
+	     const CUgraphEdgeData *edges, size_t count, CUstreamCaptureMode mode))
 {
 	WITH_MEMORY_STILL();
 	captures_begin();
 	return captures_began(stream, begin(stream, graph, dependencies, edges, count, mode));
 }
 
-CUresult hook_end_capture(CUresult (*end)(CUstream, CUgraph *), CUstream stream, CUgraph *graph)
+DEFINE_HOOK(hook_end_capture, end, (CUstream stream, CUgraph *graph))
 {
 	CUresult result = end(stream, graph);
 
@@ -33,7 +29,7 @@ CUresult hook_end_capture(CUresult (*end)(CUstream, CUgraph *), CUstream stream,
 	return result;
 }
 
-CUresult hook_stream_destroy(CUresult (*destroy)(CUstream), CUstream stream)
+DEFINE_HOOK(hook_stream_destroy, destroy, (CUstream stream))
 {
 	if (process_is_active())
 		inflight_drop_stream(stream);
@@ -43,7 +39,7 @@ CUresult hook_stream_destroy(CUresult (*destroy)(CUstream), CUstream stream)
 	return result;
 }
 
-CUresult hook_event_synchronize(CUresult (*synchronize)(CUevent), CUevent event)
+DEFINE_HOOK(hook_event_synchronize, synchronize, (CUevent event))
 {
 	CUresult result = synchronize(event);
 

@@ -122,16 +122,14 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	return result;
 }
 
-CUresult hook_mem_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
-					    const CUmemAllocationProp *, unsigned long long),
-			 CUmemGenericAllocationHandle *handle, size_t bytes,
-			 const CUmemAllocationProp *prop, unsigned long long flags)
+DEFINE_HOOK(hook_mem_create, create,
+	    (CUmemGenericAllocationHandle * handle, size_t bytes, const CUmemAllocationProp *prop,
+	     unsigned long long flags))
 {
 	return WITH_ROOM(try_create(create, handle, bytes, prop, flags));
 }
 
-CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
-			  CUmemGenericAllocationHandle handle)
+DEFINE_HOOK(hook_mem_release, release, (CUmemGenericAllocationHandle handle))
 {
 	if (!process_is_active())
 		return release(handle);
@@ -143,8 +141,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 	return result;
 }
 
-CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle *, void *),
-				CUmemGenericAllocationHandle *handle, void *addr)
+DEFINE_HOOK(hook_mem_retain_handle, retain, (CUmemGenericAllocationHandle * handle, void *addr))
 {
 	struct backing backing;
 
@@ -163,10 +160,9 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 	return result;
 }
 
-CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericAllocationHandle,
-				      unsigned long long),
-		      CUdeviceptr ptr, size_t bytes, size_t offset,
-		      CUmemGenericAllocationHandle handle, unsigned long long flags)
+DEFINE_HOOK(hook_mem_map, map,
+	    (CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+	     unsigned long long flags))
 {
 	if (!process_is_active())
 		return map(ptr, bytes, offset, handle, flags);
@@ -190,7 +186,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 	return result;
 }
 
-CUresult hook_mem_unmap(CUresult (*unmap)(CUdeviceptr, size_t), CUdeviceptr ptr, size_t bytes)
+DEFINE_HOOK(hook_mem_unmap, unmap, (CUdeviceptr ptr, size_t bytes))
 {
 	struct holding h;
 

@@ -54,10 +54,9 @@ static void note_export(const void *out, CUmemAllocationHandleType type, uint64_
 		vmm_add_reference(number, 1);
 }
 
-CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle,
-					    CUmemAllocationHandleType, unsigned long long),
-			 void *out, CUmemGenericAllocationHandle handle,
-			 CUmemAllocationHandleType type, unsigned long long flags)
+DEFINE_HOOK(hook_mem_export, export,
+	    (void *out, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type,
+	     unsigned long long flags))
 {
 	if (!process_is_active())
 		return export(out, handle, type, flags);
@@ -121,10 +120,8 @@ static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 	return false;
 }
 
-CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void *,
-					    CUmemAllocationHandleType),
-			 CUmemGenericAllocationHandle *handle, void *os_handle,
-			 CUmemAllocationHandleType type)
+DEFINE_HOOK(hook_mem_import, import,
+	    (CUmemGenericAllocationHandle * handle, void *os_handle, CUmemAllocationHandleType type))
 {
 	WITH_MEMORY_HELD();
 	bool is_sized;

@@ -3,11 +3,16 @@
 
 #include "abi/driver_table.h"
 
-#define HOOK_REST(...) __VA_ARGS__
-#define DECLARE_HOOK_FUNCTION(symbol, hook, params, args) \
-	CUresult hook_##hook(CUresult(*real_function) params, HOOK_REST params);
+/* Takes the parentheses off a list of parameters or arguments. */
+#define UNWRAP(...) __VA_ARGS__
 
-DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
+/* Begins the definition of a hook. `real_function` is the hook's name for the driver's function, which has the same `params`. */
+#define DEFINE_HOOK(hook, real_function, params) \
+	CUresult hook(CUresult(*real_function) params, UNWRAP params)
+
+#define DECLARE_HOOK(symbol, hook, params, args) DEFINE_HOOK(hook_##hook, real_function, params);
+
+DRIVER_TABLE_HOOKS(DECLARE_HOOK)
 
 /* Call in a forked child: forgets the devices' primary contexts (hook_context.c). */
 void hook_context_reset(void);

@@ -5,8 +5,6 @@
 #include "library/launch/sync_point.h"
 #include "library/loader/real.h"
 
-#define UNWRAP(...) __VA_ARGS__
-
 /* Without a context the driver refuses all work, and does not read the call's pointers. WORK_READS() needs to know. */
 static bool has_context(void)
 {

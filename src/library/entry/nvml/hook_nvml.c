@@ -3,8 +3,7 @@
 #include "library/entry/nvml/nvml_time.h"
 #include "library/memory/ledger.h"
 
-nvmlReturn_t nvml_index(int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *),
-			nvmlDevice_t device, unsigned int *index)
+DEFINE_CARD_HOOK(nvml_index, get, (nvmlDevice_t device, unsigned int *index))
 {
 	if (!index)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -35,8 +34,7 @@ static nvmlDevice_t whose_memory(int card, nvmlDevice_t device)
 											 : device;
 }
 
-nvmlReturn_t nvml_memory(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_t *),
-			 nvmlDevice_t device, nvmlMemory_t *memory)
+DEFINE_CARD_HOOK(nvml_memory, get, (nvmlDevice_t device, nvmlMemory_t *memory))
 {
 	nvmlReturn_t result = get(whose_memory(card, device), memory);
 
@@ -45,8 +43,7 @@ nvmlReturn_t nvml_memory(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_
 	return result;
 }
 
-nvmlReturn_t nvml_memory_v2(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlMemory_v2_t *),
-			    nvmlDevice_t device, nvmlMemory_v2_t *memory)
+DEFINE_CARD_HOOK(nvml_memory_v2, get, (nvmlDevice_t device, nvmlMemory_v2_t *memory))
 {
 	nvmlReturn_t result = get(whose_memory(card, device), memory);
 
@@ -62,8 +59,7 @@ static unsigned int memory_pct(int card)
 	return nvml_card_memory_pct(card, ledger_used(card));
 }
 
-nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUtilization_t *),
-			      nvmlDevice_t device, nvmlUtilization_t *rates)
+DEFINE_CARD_HOOK(nvml_utilization, get, (nvmlDevice_t device, nvmlUtilization_t *rates))
 {
 	if (!rates)
 		return NVML_ERROR_INVALID_ARGUMENT;
@@ -88,11 +84,9 @@ static nvmlReturn_t put_sample(unsigned int pct, unsigned long long since_us,
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvml_samples(int card,
-			  nvmlReturn_t (*get)(nvmlDevice_t, nvmlSamplingType_t, unsigned long long,
-					      nvmlValueType_t *, unsigned int *, nvmlSample_t *),
-			  nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long since_us,
-			  nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples)
+DEFINE_CARD_HOOK(nvml_samples, get,
+		 (nvmlDevice_t device, nvmlSamplingType_t type, unsigned long long since_us,
+		  nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples))
 {
 	switch ((enum nvml_sampling_type)type) {
 	case NVML_GPU_UTILIZATION_SAMPLES:

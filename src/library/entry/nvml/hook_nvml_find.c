@@ -11,7 +11,7 @@
 #define MAX_DEVICES 64 /* NVML supports no more per machine */
 
 /* Counts the tenant's devices. If NVML's own count is 0, as after a start with NVML_INIT_FLAG_NO_ATTACH, keeps the 0. */
-nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
+DEFINE_LOOK_HOOK(nvml_count, get, (unsigned int *count))
 {
 	nvmlReturn_t result = get(count);
 
@@ -28,8 +28,7 @@ static bool has_devices(void)
 	       real_nvml.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || count;
 }
 
-nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
-			   nvmlDevice_t *device)
+DEFINE_LOOK_HOOK(nvml_by_index, get, (unsigned int index, nvmlDevice_t *device))
 {
 	return device && index < (unsigned int)nvml_card_count() && has_devices()
 		       ? nvml_gpu_of((int)index, device)
@@ -37,8 +36,7 @@ nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), un
 }
 
 /* For an index without a device, NVML's old function sets *device to the last device (NVML 580, seen on an H200). */
-nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
-			      nvmlDevice_t *device)
+DEFINE_LOOK_HOOK(nvml_by_index_v1, get, (unsigned int index, nvmlDevice_t *device))
 {
 	int count = nvml_card_count();
 
@@ -58,21 +56,19 @@ static nvmlReturn_t only_own(nvmlReturn_t result, nvmlDevice_t *device)
 	return NVML_ERROR_NOT_FOUND;
 }
 
-nvmlReturn_t nvml_by_text(nvmlReturn_t (*get)(const char *, nvmlDevice_t *), const char *text,
-			  nvmlDevice_t *device)
+DEFINE_LOOK_HOOK(nvml_by_text, get, (const char *text, nvmlDevice_t *device))
 {
 	return only_own(get(text, device), device);
 }
 
-nvmlReturn_t nvml_by_uuid(nvmlReturn_t (*get)(const nvmlUUID_t *, nvmlDevice_t *),
-			  const nvmlUUID_t *uuid, nvmlDevice_t *device)
+DEFINE_LOOK_HOOK(nvml_by_uuid, get, (const nvmlUUID_t *uuid, nvmlDevice_t *device))
 {
 	return only_own(get(uuid, device), device);
 }
 
 /* On a GPU in MIG mode the tenant's only instance has index 0. */
-nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvmlDevice_t *),
-			     nvmlDevice_t device, unsigned int index, nvmlDevice_t *instance)
+DEFINE_LOOK_HOOK(nvml_mig_device, get,
+		 (nvmlDevice_t device, unsigned int index, nvmlDevice_t *instance))
 {
 	int card;
 	nvmlReturn_t result = nvml_card_of(device, &card);
@@ -119,8 +115,8 @@ static nvmlReturn_t fill_devices(nvmlReturn_t result, nvmlDevice_t *found, unsig
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvml_unit_devices(nvmlReturn_t (*get)(nvmlUnit_t, unsigned int *, nvmlDevice_t *),
-			       nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *devices)
+DEFINE_LOOK_HOOK(nvml_unit_devices, get,
+		 (nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *devices))
 {
 	nvmlReturn_t result = get(unit, count, devices);
 
@@ -129,8 +125,8 @@ nvmlReturn_t nvml_unit_devices(nvmlReturn_t (*get)(nvmlUnit_t, unsigned int *, n
 	return result;
 }
 
-nvmlReturn_t nvml_gpus_of_cpu(nvmlReturn_t (*get)(unsigned int, unsigned int *, nvmlDevice_t *),
-			      unsigned int cpu, unsigned int *count, nvmlDevice_t *devices)
+DEFINE_LOOK_HOOK(nvml_gpus_of_cpu, get,
+		 (unsigned int cpu, unsigned int *count, nvmlDevice_t *devices))
 {
 	nvmlDevice_t found[MAX_DEVICES];
 	unsigned int found_count = 0;
@@ -145,11 +141,9 @@ nvmlReturn_t nvml_gpus_of_cpu(nvmlReturn_t (*get)(unsigned int, unsigned int *, 
 	return fill_devices(result, found, found_count, true, count, devices);
 }
 
-nvmlReturn_t nvml_nearest_gpus(int card,
-			       nvmlReturn_t (*get)(nvmlDevice_t, nvmlGpuTopologyLevel_t,
-						   unsigned int *, nvmlDevice_t *),
-			       nvmlDevice_t device, nvmlGpuTopologyLevel_t level,
-			       unsigned int *count, nvmlDevice_t *devices)
+DEFINE_CARD_HOOK(nvml_nearest_gpus, get,
+		 (nvmlDevice_t device, nvmlGpuTopologyLevel_t level, unsigned int *count,
+		  nvmlDevice_t *devices))
 {
 	nvmlDevice_t found[MAX_DEVICES];
 	unsigned int found_count = 0;
@@ -165,8 +159,7 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 }
 
 /* `pid` belongs to this process's pid namespace. The driver may not know that namespace, so read /proc instead. */
-nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
-			       unsigned int pid, char *name, unsigned int length)
+DEFINE_LOOK_HOOK(nvml_process_name, get, (unsigned int pid, char *name, unsigned int length))
 {
 	char path[32], line[4096];
 	int saved = errno;

@@ -48,10 +48,8 @@ static nvmlReturn_t list_none(unsigned int *count)
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvml_other_processes(int card,
-				  nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *,
-						      nvmlProcessInfo_t *),
-				  nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)
+DEFINE_CARD_HOOK(nvml_other_processes, get,
+		 (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos))
 {
 	return list_none(count);
 }
@@ -63,9 +61,7 @@ nvmlReturn_t nvml_other_processes_v1(
 	return list_none(count);
 }
 
-nvmlReturn_t nvml_process_details(int card,
-				  nvmlReturn_t (*get)(nvmlDevice_t, nvmlProcessDetailList_t *),
-				  nvmlDevice_t device, nvmlProcessDetailList_t *details)
+DEFINE_CARD_HOOK(nvml_process_details, get, (nvmlDevice_t device, nvmlProcessDetailList_t *details))
 {
 	struct nvml_process_iterator it = nvml_processes(card);
 	struct nvml_process process;
@@ -124,12 +120,9 @@ static nvmlReturn_t measure(int card, bool is_array, unsigned int *count,
 	return busy ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }
 
-nvmlReturn_t nvml_process_utilization(int card,
-				      nvmlReturn_t (*get)(nvmlDevice_t,
-							  nvmlProcessUtilizationSample_t *,
-							  unsigned int *, unsigned long long),
-				      nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples,
-				      unsigned int *count, unsigned long long since_us)
+DEFINE_CARD_HOOK(nvml_process_utilization, get,
+		 (nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned int *count,
+		  unsigned long long since_us))
 {
 	unsigned long long now_us = nvml_now_us();
 	struct nvml_process_iterator it = nvml_processes(card);
@@ -152,10 +145,8 @@ nvmlReturn_t nvml_process_utilization(int card,
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvml_processes_utilization(int card,
-					nvmlReturn_t (*get)(nvmlDevice_t,
-							    nvmlProcessesUtilizationInfo_t *),
-					nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info)
+DEFINE_CARD_HOOK(nvml_processes_utilization, get,
+		 (nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info))
 {
 	unsigned long long now_us = nvml_now_us();
 	struct nvml_process_iterator it = nvml_processes(card);

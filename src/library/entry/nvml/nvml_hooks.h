@@ -3,12 +3,22 @@
 
 #include "abi/nvml_table.h"
 
-#define NVML_HOOK_REST(...) __VA_ARGS__
+/* Takes the parentheses off a list of parameters or arguments. */
+#define UNWRAP(...) __VA_ARGS__
+
+/*
+ * Begin the definition of a hook. `real_function` is the hook's name for NVML's function, which has the same `params`. The
+ * hook of a CARD row also has the parameter `card`.
+ */
+#define DEFINE_LOOK_HOOK(hook, real_function, params) \
+	nvmlReturn_t hook(nvmlReturn_t(*real_function) params, UNWRAP params)
+#define DEFINE_CARD_HOOK(hook, real_function, params) \
+	nvmlReturn_t hook(int card, nvmlReturn_t(*real_function) params, UNWRAP params)
+
 #define DECLARE_LOOK_HOOK(symbol, hook, params, args) \
-	nvmlReturn_t nvml_##hook(nvmlReturn_t(*real_function) params, NVML_HOOK_REST params);
+	DEFINE_LOOK_HOOK(nvml_##hook, real_function, params);
 #define DECLARE_CARD_HOOK(symbol, hook, params, args) \
-	nvmlReturn_t nvml_##hook(int card, nvmlReturn_t(*real_function) params, \
-				 NVML_HOOK_REST params);
+	DEFINE_CARD_HOOK(nvml_##hook, real_function, params);
 #define DECLARE_NO_HOOK(symbol, params, args)
 
 NVML_TABLE(DECLARE_LOOK_HOOK, DECLARE_CARD_HOOK, DECLARE_NO_HOOK)

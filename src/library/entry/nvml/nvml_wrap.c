@@ -4,8 +4,6 @@
 #include "library/loader/real.h"
 #include "library/sys/sys.h"
 
-#define UNWRAP(...) __VA_ARGS__
-
 static nvmlReturn_t absent(void)
 {
 	return real_find_nvml() ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_ERROR_UNINITIALIZED;

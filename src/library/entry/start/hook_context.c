@@ -178,8 +178,7 @@ static CUresult try_primary(const struct reference *r, CUcontext *context, CUdev
 	return result;
 }
 
-CUresult hook_primary_retain(CUresult (*retain)(CUcontext *, CUdevice), CUcontext *context,
-			     CUdevice device)
+DEFINE_HOOK(hook_primary_retain, retain, (CUcontext * context, CUdevice device))
 {
 	const struct reference by_retain = { .retain = retain };
 
@@ -253,12 +252,12 @@ static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_
 	return finish_primary_end(device, is_last, end(device));
 }
 
-CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
+DEFINE_HOOK(hook_primary_release, release, (CUdevice device))
 {
 	return end_primary(release, device, false);
 }
 
-CUresult hook_primary_reset(CUresult (*reset)(CUdevice), CUdevice device)
+DEFINE_HOOK(hook_primary_reset, reset, (CUdevice device))
 {
 	return end_primary(reset, device, true);
 }
@@ -347,8 +346,7 @@ static CUresult try_create(CUresult (*create)(CUcontext *, unsigned int, CUdevic
 	return result;
 }
 
-CUresult hook_ctx_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
-			 CUcontext *context, unsigned int flags, CUdevice device)
+DEFINE_HOOK(hook_ctx_create, create, (CUcontext * context, unsigned int flags, CUdevice device))
 {
 	return WITH_ROOM(try_create(create, context, flags, device));
 }
@@ -370,10 +368,9 @@ static CUresult try_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityPara
 	return result;
 }
 
-CUresult hook_ctx_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
-					       unsigned int, CUdevice),
-			    CUcontext *context, CUexecAffinityParam *affinity, int affinities,
-			    unsigned int flags, CUdevice device)
+DEFINE_HOOK(hook_ctx_create_v3, create,
+	    (CUcontext * context, CUexecAffinityParam *affinity, int affinities, unsigned int flags,
+	     CUdevice device))
 {
 	return WITH_ROOM(try_create_v3(create, context, affinity, affinities, flags, device));
 }
@@ -395,15 +392,13 @@ static CUresult try_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams 
 	return result;
 }
 
-CUresult hook_ctx_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
-					       CUdevice),
-			    CUcontext *context, CUctxCreateParams *how, unsigned int flags,
-			    CUdevice device)
+DEFINE_HOOK(hook_ctx_create_v4, create,
+	    (CUcontext * context, CUctxCreateParams *how, unsigned int flags, CUdevice device))
 {
 	return WITH_ROOM(try_create_v4(create, context, how, flags, device));
 }
 
-CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
+DEFINE_HOOK(hook_ctx_destroy, destroy, (CUcontext context))
 {
 	WITH_MEMORY_STILL();
 	if (!process_is_active())

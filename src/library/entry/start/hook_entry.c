@@ -46,7 +46,7 @@ static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags
 	return result;
 }
 
-CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
+DEFINE_HOOK(hook_init, init, (unsigned int flags))
 {
 	switch (process_join()) {
 	case PROCESS_REFUSED: return CUDA_ERROR_SYSTEM_NOT_READY;
@@ -83,8 +83,8 @@ static uint64_t hash_of(const char *name)
 	return name_hash(name, name_length(name));
 }
 
-CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuint64_t),
-			       const char *symbol, void **pfn, int version, cuuint64_t flags)
+DEFINE_HOOK(hook_get_proc_address, get,
+	    (const char *symbol, void **pfn, int version, cuuint64_t flags))
 {
 	if (!symbol || !pfn || !*config_socket())
 		return get(symbol, pfn, version, flags);
@@ -104,10 +104,9 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 }
 
 /* For a name that does not exist, returns success with the status SYMBOL_NOT_FOUND, as the driver does. */
-CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
-						  CUdriverProcAddressQueryResult *),
-				  const char *symbol, void **pfn, int version, cuuint64_t flags,
-				  CUdriverProcAddressQueryResult *status)
+DEFINE_HOOK(hook_get_proc_address_v2, get,
+	    (const char *symbol, void **pfn, int version, cuuint64_t flags,
+	     CUdriverProcAddressQueryResult *status))
 {
 	CUdriverProcAddressQueryResult unread = CU_GET_PROC_ADDRESS_SUCCESS;
 

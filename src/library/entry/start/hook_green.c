@@ -24,10 +24,8 @@ static bool note(CUgreenCtx green, CUdevice device)
 	return ptrmap_insert(&h);
 }
 
-CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,
-					      unsigned int),
-			   CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
-			   unsigned int flags)
+DEFINE_HOOK(hook_green_create, create,
+	    (CUgreenCtx * green, CUdevResourceDesc desc, CUdevice device, unsigned int flags))
 {
 	if (!process_is_active() || !green || !process_device_exists(device))
 		return create(green, desc, device, flags);
@@ -42,7 +40,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
+DEFINE_HOOK(hook_green_destroy, destroy, (CUgreenCtx green))
 {
 	CUcontext context;
 	struct holding h;
