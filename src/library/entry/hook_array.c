@@ -121,8 +121,8 @@ static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRI
 	};
 }
 
-static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIPTOR *),
-			  CUarray *array, const CUDA_ARRAY_DESCRIPTOR *desc)
+DEFINE_HOOK_WITH_ROOM(hook_array_create, create,
+		      (CUarray * array, const CUDA_ARRAY_DESCRIPTOR *desc), (array, desc))
 {
 	WITH_MEMORY_HELD();
 	if (!array || !desc || charge_index() < 0)
@@ -139,13 +139,8 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 	return charge_end(&h, create(array, desc), array, undo_array);
 }
 
-DEFINE_HOOK(hook_array_create, create, (CUarray * array, const CUDA_ARRAY_DESCRIPTOR *desc))
-{
-	return WITH_ROOM(try_array(create, array, desc));
-}
-
-static CUresult try_array3d(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DESCRIPTOR *),
-			    CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+DEFINE_HOOK_WITH_ROOM(hook_array3d_create, create,
+		      (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *desc), (array, desc))
 {
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(array, desc, 0);
@@ -155,15 +150,10 @@ static CUresult try_array3d(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DES
 	return charge_end(&h, create(array, desc), array, undo_array);
 }
 
-DEFINE_HOOK(hook_array3d_create, create, (CUarray * array, const CUDA_ARRAY3D_DESCRIPTOR *desc))
-{
-	return WITH_ROOM(try_array3d(create, array, desc));
-}
-
-static CUresult try_mipmap(CUresult (*create)(CUmipmappedArray *, const CUDA_ARRAY3D_DESCRIPTOR *,
-					      unsigned int),
-			   CUmipmappedArray *mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
-			   unsigned int levels)
+DEFINE_HOOK_WITH_ROOM(hook_mipmap_create, create,
+		      (CUmipmappedArray * mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc,
+		       unsigned int levels),
+		      (mipmap, desc, levels))
 {
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(mipmap, levels ? desc : NULL, levels);
@@ -171,12 +161,6 @@ static CUresult try_mipmap(CUresult (*create)(CUmipmappedArray *, const CUDA_ARR
 	if (!charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, create(mipmap, desc, levels), mipmap, undo_mipmap);
-}
-
-DEFINE_HOOK(hook_mipmap_create, create,
-	    (CUmipmappedArray * mipmap, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned int levels))
-{
-	return WITH_ROOM(try_mipmap(create, mipmap, desc, levels));
 }
 
 DEFINE_HOOK(hook_array_destroy, destroy, (CUarray array))

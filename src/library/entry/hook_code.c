@@ -15,7 +15,7 @@
 
 /* Defines a hook that loads code. Beyond the quota, it unloads it, then loads it again or fails. `made` gets the handle. */
 #define LOADS(name, params, args, made, unload) \
-	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
+	DEFINE_HOOK_WITH_ROOM(hook_##name, real_function, params, args) \
 	{ \
 		WITH_MEMORY_HELD(); \
 		struct measured m; \
@@ -31,15 +31,11 @@
 		if (result != CUDA_SUCCESS) \
 			measured_refund(&m); \
 		return result; \
-	} \
-	DEFINE_HOOK(hook_##name, real_function, params) \
-	{ \
-		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
 /* Defines a hook whose call may load code that it cannot unload again. So the code is charged even beyond the quota. */
 #define LOADS_FOR_GOOD(name, params, args) \
-	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
+	DEFINE_HOOK_WITH_ROOM(hook_##name, real_function, params, args) \
 	{ \
 		WITH_MEMORY_HELD(); \
 		struct measured m; \
@@ -48,10 +44,6 @@
 		measured_charge_always(&m); \
 		swap_room_check_result(result, m.index, CODE_BYTES); \
 		return result; \
-	} \
-	DEFINE_HOOK(hook_##name, real_function, params) \
-	{ \
-		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
 #define UNLOADS(name, params, args) \
@@ -126,7 +118,7 @@ static uint64_t stack_growth_bytes(CUlimit limit, size_t old, size_t value)
 	return __builtin_mul_overflow((uint64_t)(value - old), threads, &bytes) ? UINT64_MAX : bytes;
 }
 
-static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, size_t value)
+DEFINE_HOOK_WITH_ROOM(hook_ctx_set_limit, set, (CUlimit limit, size_t value), (limit, value))
 {
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = charge_index() };
@@ -149,9 +141,4 @@ static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, s
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return result;
-}
-
-DEFINE_HOOK(hook_ctx_set_limit, set, (CUlimit limit, size_t value))
-{
-	return WITH_ROOM(try_set_limit(set, limit, value));
 }

@@ -122,9 +122,10 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
  * The driver chooses the padding of rows. So this reserves memory for rows padded to PITCH, as on every known GPU, and then
  * corrects the charge. The width alone may be too small by a factor of hundreds.
  */
-static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
-			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
-			  unsigned int element_bytes)
+DEFINE_HOOK_WITH_ROOM(hook_mem_alloc_pitch, alloc,
+		      (CUdeviceptr * ptr, size_t *pitch, size_t width_bytes, size_t height,
+		       unsigned int element_bytes),
+		      (ptr, pitch, width_bytes, height, element_bytes))
 {
 	WITH_MEMORY_HELD();
 	uint64_t area, row = (uint64_t)width_bytes + PITCH - 1;
@@ -145,13 +146,6 @@ static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, siz
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	return charge_end(&h, result, ptr, undo);
-}
-
-DEFINE_HOOK(hook_mem_alloc_pitch, alloc,
-	    (CUdeviceptr * ptr, size_t *pitch, size_t width_bytes, size_t height,
-	     unsigned int element_bytes))
-{
-	return WITH_ROOM(try_pitch(alloc, ptr, pitch, width_bytes, height, element_bytes));
 }
 
 static CUresult give_back(const struct holding *h, CUresult result)

@@ -263,8 +263,8 @@ static bool is_captured(CUstream stream)
 	       status == CU_STREAM_CAPTURE_STATUS_ACTIVE;
 }
 
-static CUresult try_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CUdeviceptr *ptr,
-			  size_t bytes, CUstream stream)
+DEFINE_HOOK_WITH_ROOM(hook_mem_alloc_async, alloc,
+		      (CUdeviceptr * ptr, size_t bytes, CUstream stream), (ptr, bytes, stream))
 {
 	WITH_MEMORY_HELD();
 	struct async_request r = { .stream = stream, .alloc = alloc };
@@ -276,11 +276,6 @@ static CUresult try_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream), CU
 	    real.cuDeviceGetMemPool(&r.pool, device) != CUDA_SUCCESS)
 		return alloc(ptr, bytes, stream);
 	return alloc_async(&r, ptr, bytes);
-}
-
-DEFINE_HOOK(hook_mem_alloc_async, alloc, (CUdeviceptr * ptr, size_t bytes, CUstream stream))
-{
-	return WITH_ROOM(try_async(alloc, ptr, bytes, stream));
 }
 
 /* A pool that is not in `pools` may be a device's default pool. */
@@ -302,8 +297,9 @@ static int index_of(CUmemoryPool pool)
 	return process_current_index();
 }
 
-static CUresult try_from_pool(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryPool, CUstream),
-			      CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, CUstream stream)
+DEFINE_HOOK_WITH_ROOM(hook_mem_alloc_from_pool_async, alloc,
+		      (CUdeviceptr * ptr, size_t bytes, CUmemoryPool pool, CUstream stream),
+		      (ptr, bytes, pool, stream))
 {
 	WITH_MEMORY_HELD();
 	struct async_request r = { .pool = pool, .stream = stream, .alloc_from = alloc };
@@ -311,12 +307,6 @@ static CUresult try_from_pool(CUresult (*alloc)(CUdeviceptr *, size_t, CUmemoryP
 	if (!process_is_active() || is_captured(stream) || (r.index = index_of(pool)) < 0)
 		return alloc(ptr, bytes, pool, stream);
 	return alloc_async(&r, ptr, bytes);
-}
-
-DEFINE_HOOK(hook_mem_alloc_from_pool_async, alloc,
-	    (CUdeviceptr * ptr, size_t bytes, CUmemoryPool pool, CUstream stream))
-{
-	return WITH_ROOM(try_from_pool(alloc, ptr, bytes, pool, stream));
 }
 
 DEFINE_HOOK(hook_mem_pool_trim_to, trim, (CUmemoryPool pool, size_t keep_bytes))

@@ -93,10 +93,10 @@ static void drop_handle(uint64_t handle)
 		vmm_add_reference(h.related, -1);
 }
 
-static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, size_t,
-					      const CUmemAllocationProp *, unsigned long long),
-			   CUmemGenericAllocationHandle *handle, size_t bytes,
-			   const CUmemAllocationProp *prop, unsigned long long flags)
+DEFINE_HOOK_WITH_ROOM(hook_mem_create, create,
+		      (CUmemGenericAllocationHandle * handle, size_t bytes,
+		       const CUmemAllocationProp *prop, unsigned long long flags),
+		      (handle, bytes, prop, flags))
 {
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
@@ -120,13 +120,6 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	}
 	ledger_release(h.device, bytes);
 	return result;
-}
-
-DEFINE_HOOK(hook_mem_create, create,
-	    (CUmemGenericAllocationHandle * handle, size_t bytes, const CUmemAllocationProp *prop,
-	     unsigned long long flags))
-{
-	return WITH_ROOM(try_create(create, handle, bytes, prop, flags));
 }
 
 DEFINE_HOOK(hook_mem_release, release, (CUmemGenericAllocationHandle handle))

@@ -10,6 +10,15 @@
 #define DEFINE_HOOK(hook, real_function, params) \
 	CUresult hook(CUresult(*real_function) params, UNWRAP params)
 
+/* As DEFINE_HOOK(), for a hook whose body is repeated by WITH_ROOM() (swap_room.h). `args` are the names of the `params`. */
+#define DEFINE_HOOK_WITH_ROOM(hook, real_function, params, args) \
+	static CUresult try_##hook(CUresult(*real_function) params, UNWRAP params); \
+	DEFINE_HOOK(hook, real_function, params) \
+	{ \
+		return WITH_ROOM(try_##hook(real_function, UNWRAP args)); \
+	} \
+	static CUresult try_##hook(CUresult(*real_function) params, UNWRAP params)
+
 #define DECLARE_HOOK(symbol, hook, params, args) DEFINE_HOOK(hook_##hook, real_function, params);
 
 DRIVER_TABLE_HOOKS(DECLARE_HOOK)
