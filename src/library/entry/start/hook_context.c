@@ -331,72 +331,29 @@ static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 	return false;
 }
 
-static CUresult try_create(CUresult (*create)(CUcontext *, unsigned int, CUdevice),
-			   CUcontext *context, unsigned int flags, CUdevice device)
-{
-	WITH_MEMORY_HELD();
-	struct creation c;
-	CUresult result = begin_create(device, &c);
+#define CREATES_CONTEXT(hook, params, args) \
+	DEFINE_HOOK_WITH_ROOM(hook, create, params, args) \
+	{ \
+		WITH_MEMORY_HELD(); \
+		struct creation c; \
+		CUresult result = begin_create(device, &c); \
+		if (result != CUDA_SUCCESS) \
+			return result; \
+		do \
+			result = create args; \
+		while (end_create(&c, &result, context)); \
+		return result; \
+	}
 
-	if (result != CUDA_SUCCESS)
-		return result;
-	do
-		result = create(context, flags, device);
-	while (end_create(&c, &result, context));
-	return result;
-}
-
-DEFINE_HOOK(hook_ctx_create, create, (CUcontext * context, unsigned int flags, CUdevice device))
-{
-	return WITH_ROOM(try_create(create, context, flags, device));
-}
-
-static CUresult try_create_v3(CUresult (*create)(CUcontext *, CUexecAffinityParam *, int,
-						 unsigned int, CUdevice),
-			      CUcontext *context, CUexecAffinityParam *affinity, int affinities,
-			      unsigned int flags, CUdevice device)
-{
-	WITH_MEMORY_HELD();
-	struct creation c;
-	CUresult result = begin_create(device, &c);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	do
-		result = create(context, affinity, affinities, flags, device);
-	while (end_create(&c, &result, context));
-	return result;
-}
-
-DEFINE_HOOK(hook_ctx_create_v3, create,
-	    (CUcontext * context, CUexecAffinityParam *affinity, int affinities, unsigned int flags,
-	     CUdevice device))
-{
-	return WITH_ROOM(try_create_v3(create, context, affinity, affinities, flags, device));
-}
-
-static CUresult try_create_v4(CUresult (*create)(CUcontext *, CUctxCreateParams *, unsigned int,
-						 CUdevice),
-			      CUcontext *context, CUctxCreateParams *how, unsigned int flags,
-			      CUdevice device)
-{
-	WITH_MEMORY_HELD();
-	struct creation c;
-	CUresult result = begin_create(device, &c);
-
-	if (result != CUDA_SUCCESS)
-		return result;
-	do
-		result = create(context, how, flags, device);
-	while (end_create(&c, &result, context));
-	return result;
-}
-
-DEFINE_HOOK(hook_ctx_create_v4, create,
-	    (CUcontext * context, CUctxCreateParams *how, unsigned int flags, CUdevice device))
-{
-	return WITH_ROOM(try_create_v4(create, context, how, flags, device));
-}
+CREATES_CONTEXT(hook_ctx_create, (CUcontext * context, unsigned int flags, CUdevice device),
+		(context, flags, device))
+CREATES_CONTEXT(hook_ctx_create_v3,
+		(CUcontext * context, CUexecAffinityParam *affinity, int affinities,
+		 unsigned int flags, CUdevice device),
+		(context, affinity, affinities, flags, device))
+CREATES_CONTEXT(hook_ctx_create_v4,
+		(CUcontext * context, CUctxCreateParams *how, unsigned int flags, CUdevice device),
+		(context, how, flags, device))
 
 DEFINE_HOOK(hook_ctx_destroy, destroy, (CUcontext context))
 {
