@@ -26,41 +26,22 @@ static void undo_register(uint64_t ptr)
 	real.cuMemHostUnregister((void *)(uintptr_t)ptr);
 }
 
-DEFINE_HOOK(hook_host_alloc, alloc, (void **ptr, size_t bytes, unsigned int flags))
-{
-	struct holding h = charge_of(bytes);
+/* `made` points to the address. */
+#define LOCKS_MEMORY(hook, params, args, made, undo) \
+	DEFINE_HOOK(hook, lock, params) \
+	{ \
+		struct holding h = charge_of(bytes); \
+		if (!charge_begin(&h)) \
+			return CUDA_ERROR_OUT_OF_MEMORY; \
+		return charge_end(&h, lock args, made, undo); \
+	}
 
-	if (!charge_begin(&h))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, alloc(ptr, bytes, flags), ptr, undo_alloc);
-}
-
-DEFINE_HOOK(hook_alloc_host, alloc, (void **ptr, size_t bytes))
-{
-	struct holding h = charge_of(bytes);
-
-	if (!charge_begin(&h))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, alloc(ptr, bytes), ptr, undo_alloc);
-}
-
-DEFINE_HOOK(hook_alloc_host_v1, alloc, (void **ptr, unsigned int bytes))
-{
-	struct holding h = charge_of(bytes);
-
-	if (!charge_begin(&h))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, alloc(ptr, bytes), ptr, undo_alloc);
-}
-
-DEFINE_HOOK(hook_host_register, lock, (void *ptr, size_t bytes, unsigned int flags))
-{
-	struct holding h = charge_of(bytes);
-
-	if (!charge_begin(&h))
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	return charge_end(&h, lock(ptr, bytes, flags), &ptr, undo_register);
-}
+LOCKS_MEMORY(hook_host_alloc, (void **ptr, size_t bytes, unsigned int flags), (ptr, bytes, flags),
+	     ptr, undo_alloc)
+LOCKS_MEMORY(hook_alloc_host, (void **ptr, size_t bytes), (ptr, bytes), ptr, undo_alloc)
+LOCKS_MEMORY(hook_alloc_host_v1, (void **ptr, unsigned int bytes), (ptr, bytes), ptr, undo_alloc)
+LOCKS_MEMORY(hook_host_register, (void *ptr, size_t bytes, unsigned int flags), (ptr, bytes, flags),
+	     &ptr, undo_register)
 
 DEFINE_HOOK(hook_free_host, release, (void *ptr))
 {

@@ -46,34 +46,6 @@ static void record_binding(CUmemGenericAllocationHandle object, size_t offset, u
 		vmm_add_reference(number, 1);
 }
 
-DEFINE_HOOK(hook_multicast_bind_mem, bind,
-	    (CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle memory,
-	     size_t memory_offset, size_t bytes, unsigned long long flags))
-{
-	if (!process_is_active())
-		return bind(object, offset, memory, memory_offset, bytes, flags);
-	WITH_LOCK(&locks.vmm);
-	CUresult result = bind(object, offset, memory, memory_offset, bytes, flags);
-	if (result == CUDA_SUCCESS)
-		record_binding(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
-	return result;
-}
-
-/* The library does not record `device`, because the record of the memory has its device. */
-DEFINE_HOOK(hook_multicast_bind_mem_v2, bind,
-	    (CUmemGenericAllocationHandle object, CUdevice device, size_t offset,
-	     CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes,
-	     unsigned long long flags))
-{
-	if (!process_is_active())
-		return bind(object, device, offset, memory, memory_offset, bytes, flags);
-	WITH_LOCK(&locks.vmm);
-	CUresult result = bind(object, device, offset, memory, memory_offset, bytes, flags);
-	if (result == CUDA_SUCCESS)
-		record_binding(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
-	return result;
-}
-
 /* Returns the number (hook_vmm.h) of the memory at an address, which may be inside a mapping. */
 static uint64_t number_at(CUdeviceptr ptr)
 {
@@ -88,31 +60,37 @@ static uint64_t number_at(CUdeviceptr ptr)
 	return number;
 }
 
-DEFINE_HOOK(hook_multicast_bind_addr, bind,
-	    (CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr, size_t bytes,
-	     unsigned long long flags))
-{
-	if (!process_is_active())
-		return bind(object, offset, ptr, bytes, flags);
-	WITH_LOCK(&locks.vmm);
-	CUresult result = bind(object, offset, ptr, bytes, flags);
-	if (result == CUDA_SUCCESS)
-		record_binding(object, offset, number_at(ptr));
-	return result;
-}
+/* `number` is that of the bound memory. A `device` of the call is not recorded, because the record of the memory has it. */
+#define BINDS(hook, params, args, number) \
+	DEFINE_HOOK(hook, bind, params) \
+	{ \
+		if (!process_is_active()) \
+			return bind args; \
+		WITH_LOCK(&locks.vmm); \
+		CUresult result = bind args; \
+		if (result == CUDA_SUCCESS) \
+			record_binding(object, offset, number); \
+		return result; \
+	}
 
-DEFINE_HOOK(hook_multicast_bind_addr_v2, bind,
-	    (CUmemGenericAllocationHandle object, CUdevice device, size_t offset, CUdeviceptr ptr,
-	     size_t bytes, unsigned long long flags))
-{
-	if (!process_is_active())
-		return bind(object, device, offset, ptr, bytes, flags);
-	WITH_LOCK(&locks.vmm);
-	CUresult result = bind(object, device, offset, ptr, bytes, flags);
-	if (result == CUDA_SUCCESS)
-		record_binding(object, offset, number_at(ptr));
-	return result;
-}
+BINDS(hook_multicast_bind_mem,
+      (CUmemGenericAllocationHandle object, size_t offset, CUmemGenericAllocationHandle memory,
+       size_t memory_offset, size_t bytes, unsigned long long flags),
+      (object, offset, memory, memory_offset, bytes, flags), vmm_number_of(HOLDING_HANDLE, memory))
+BINDS(hook_multicast_bind_mem_v2,
+      (CUmemGenericAllocationHandle object, CUdevice device, size_t offset,
+       CUmemGenericAllocationHandle memory, size_t memory_offset, size_t bytes,
+       unsigned long long flags),
+      (object, device, offset, memory, memory_offset, bytes, flags),
+      vmm_number_of(HOLDING_HANDLE, memory))
+BINDS(hook_multicast_bind_addr,
+      (CUmemGenericAllocationHandle object, size_t offset, CUdeviceptr ptr, size_t bytes,
+       unsigned long long flags),
+      (object, offset, ptr, bytes, flags), number_at(ptr))
+BINDS(hook_multicast_bind_addr_v2,
+      (CUmemGenericAllocationHandle object, CUdevice device, size_t offset, CUdeviceptr ptr,
+       size_t bytes, unsigned long long flags),
+      (object, device, offset, ptr, bytes, flags), number_at(ptr))
 
 DEFINE_HOOK(hook_multicast_unbind, unbind,
 	    (CUmemGenericAllocationHandle object, CUdevice device, size_t offset, size_t bytes))
