@@ -5,6 +5,7 @@
 #include "library/entry/nvml/nvml_hooks.h"
 #include "library/entry/nvml/nvml_time.h"
 
+/* `infos` has *count entries of entry_bytes. All of NVML's structs for an entry are beginnings of nvmlProcessDetail_v1_t. */
 static nvmlReturn_t list(int card, unsigned int *count, void *infos, size_t entry_bytes)
 {
 	struct nvml_process_iterator it = nvml_processes(card);
@@ -16,25 +17,23 @@ static nvmlReturn_t list(int card, unsigned int *count, void *infos, size_t entr
 	room = *count;
 	nvml_instance_ids(card, &gpu_instance, &compute_instance);
 	for (; nvml_next_process(&it, &process); n++) {
-		nvmlProcessInfo_t info = { process.pid, process.used_bytes, gpu_instance,
-					   compute_instance };
-		if (n < room) /* the older layout is the beginning of the newer one */
+		nvmlProcessDetail_v1_t info = { process.pid, process.used_bytes, gpu_instance,
+						compute_instance, 0 };
+		if (n < room)
 			memcpy((char *)infos + n * entry_bytes, &info, entry_bytes);
 	}
 	*count = n;
 	return n > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-nvmlReturn_t nvml_compute_processes(
-	int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *, nvmlProcessInfo_t *),
-	nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos)
+DEFINE_CARD_HOOK(nvml_compute_processes, get,
+		 (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *infos))
 {
 	return list(card, count, infos, sizeof(*infos));
 }
 
-nvmlReturn_t nvml_compute_processes_v1(
-	int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *, nvmlProcessInfo_v1_t *),
-	nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)
+DEFINE_CARD_HOOK(nvml_compute_processes_v1, get,
+		 (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos))
 {
 	return list(card, count, infos, sizeof(*infos));
 }
@@ -54,19 +53,14 @@ DEFINE_CARD_HOOK(nvml_other_processes, get,
 	return list_none(count);
 }
 
-nvmlReturn_t nvml_other_processes_v1(
-	int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int *, nvmlProcessInfo_v1_t *),
-	nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos)
+DEFINE_CARD_HOOK(nvml_other_processes_v1, get,
+		 (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos))
 {
 	return list_none(count);
 }
 
 DEFINE_CARD_HOOK(nvml_process_details, get, (nvmlDevice_t device, nvmlProcessDetailList_t *details))
 {
-	struct nvml_process_iterator it = nvml_processes(card);
-	struct nvml_process process;
-	unsigned int room, n = 0, gpu_instance, compute_instance;
-
 	if (!details)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (details->version != nvmlProcessDetailList_v1)
@@ -77,15 +71,8 @@ DEFINE_CARD_HOOK(nvml_process_details, get, (nvmlDevice_t device, nvmlProcessDet
 		return list_none(&details->numProcArrayEntries);
 	if (details->mode != NVML_PROCESS_MODE_COMPUTE)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	room = details->numProcArrayEntries;
-	nvml_instance_ids(card, &gpu_instance, &compute_instance);
-	for (; nvml_next_process(&it, &process); n++)
-		if (n < room)
-			details->procArray[n] = (nvmlProcessDetail_v1_t){
-				process.pid, process.used_bytes, gpu_instance, compute_instance, 0
-			};
-	details->numProcArrayEntries = n;
-	return n > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
+	return list(card, &details->numProcArrayEntries, details->procArray,
+		    sizeof(*details->procArray));
 }
 
 static bool next_busy(struct nvml_process_iterator *it, struct nvml_process *ret)
@@ -107,67 +94,60 @@ static unsigned int busy_count(int card)
 	return count;
 }
 
-/* If the array lacks room for the processes busy after since_us, sets *count to all processes, busy or not, as NVML does. */
-static nvmlReturn_t measure(int card, bool is_array, unsigned int *count,
-			    unsigned long long since_us, unsigned long long now_us)
+/*
+ * Lists the processes that were busy after since_us, in the array that is not NULL. If it lacks room, or both are NULL, sets
+ * *count to all processes, busy or not, as NVML does.
+ */
+static nvmlReturn_t list_busy(int card, unsigned int *count, unsigned long long since_us,
+			      nvmlProcessUtilizationSample_t *samples,
+			      nvmlProcessUtilizationInfo_v1_t *infos)
 {
-	unsigned int busy = now_us > since_us ? busy_count(card) : 0;
+	unsigned long long now_us = nvml_now_us();
+	unsigned int n = 0, busy = now_us > since_us ? busy_count(card) : 0;
+	struct nvml_process_iterator it = nvml_processes(card);
+	struct nvml_process p;
 
-	if (!is_array || *count < busy) {
+	if ((!samples && !infos) || *count < busy) {
 		*count = nvml_process_count(card);
 		return *count ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_ERROR_NOT_FOUND;
 	}
-	return busy ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+	if (!busy)
+		return NVML_ERROR_NOT_FOUND;
+	for (; n < *count && next_busy(&it, &p); n++) {
+		unsigned int memory_pct = nvml_card_memory_pct(card, p.used_bytes);
+		if (samples)
+			samples[n] = (nvmlProcessUtilizationSample_t){
+				.pid = p.pid,
+				.timeStamp = now_us,
+				.smUtil = p.busy_pct,
+				.memUtil = memory_pct,
+			};
+		else
+			infos[n] = (nvmlProcessUtilizationInfo_v1_t){
+				.pid = p.pid,
+				.timeStamp = now_us,
+				.smUtil = p.busy_pct,
+				.memUtil = memory_pct,
+			};
+	}
+	*count = n;
+	return NVML_SUCCESS;
 }
 
 DEFINE_CARD_HOOK(nvml_process_utilization, get,
 		 (nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples, unsigned int *count,
 		  unsigned long long since_us))
 {
-	unsigned long long now_us = nvml_now_us();
-	struct nvml_process_iterator it = nvml_processes(card);
-	struct nvml_process process;
-	unsigned int n = 0;
-
-	if (!count)
-		return NVML_ERROR_INVALID_ARGUMENT;
-	nvmlReturn_t result = measure(card, samples, count, since_us, now_us);
-	if (result != NVML_SUCCESS)
-		return result;
-	for (; n < *count && next_busy(&it, &process); n++)
-		samples[n] = (nvmlProcessUtilizationSample_t){
-			.pid = process.pid,
-			.timeStamp = now_us,
-			.smUtil = process.busy_pct,
-			.memUtil = nvml_card_memory_pct(card, process.used_bytes),
-		};
-	*count = n;
-	return NVML_SUCCESS;
+	return count ? list_busy(card, count, since_us, samples, NULL) : NVML_ERROR_INVALID_ARGUMENT;
 }
 
 DEFINE_CARD_HOOK(nvml_processes_utilization, get,
 		 (nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info))
 {
-	unsigned long long now_us = nvml_now_us();
-	struct nvml_process_iterator it = nvml_processes(card);
-	struct nvml_process process;
-	unsigned int n = 0;
-
 	if (!info)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	if (info->version != nvmlProcessesUtilizationInfo_v1)
 		return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	nvmlReturn_t result = measure(card, info->procUtilArray, &info->processSamplesCount,
-				      info->lastSeenTimeStamp, now_us);
-	if (result != NVML_SUCCESS)
-		return result;
-	for (; n < info->processSamplesCount && next_busy(&it, &process); n++)
-		info->procUtilArray[n] = (nvmlProcessUtilizationInfo_v1_t){
-			.timeStamp = now_us,
-			.pid = process.pid,
-			.smUtil = process.busy_pct,
-			.memUtil = nvml_card_memory_pct(card, process.used_bytes),
-		};
-	info->processSamplesCount = n;
-	return NVML_SUCCESS;
+	return list_busy(card, &info->processSamplesCount, info->lastSeenTimeStamp, NULL,
+			 info->procUtilArray);
 }
