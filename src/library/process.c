@@ -142,8 +142,8 @@ static struct process_own *get_own_page(const char **ret_why)
 
 	if (page)
 		return page;
-	page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (page == MAP_FAILED) {
+	page = sys_map(NULL, 0, 4096);
+	if (!page) {
 		*ret_why = why_failed(-ENOMEM);
 		return NULL;
 	}

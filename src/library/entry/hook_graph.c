@@ -102,9 +102,8 @@ static void read_need(CUgraph graph, struct need *ret)
 	    real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS || !count)
 		return;
 	size_t size = count * sizeof(CUgraphNode);
-	CUgraphNode *nodes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-				  -1, 0);
-	if (nodes == MAP_FAILED)
+	CUgraphNode *nodes = sys_map(NULL, 0, size);
+	if (!nodes)
 		return;
 	if (real.cuGraphGetNodes(graph, nodes, &count) == CUDA_SUCCESS)
 		for (size_t i = 0; i < count; i++)

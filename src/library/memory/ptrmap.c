@@ -1,7 +1,6 @@
 #include "library/memory/ptrmap.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "library/sys/sys.h"
 
@@ -140,9 +139,8 @@ static bool make_room(struct table *t)
 
 	if ((old.count + 1) * 16 <= old.capacity * 13)
 		return true;
-	grown.place = mmap(NULL, grown.capacity * sizeof(*grown.place), PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (grown.place == MAP_FAILED)
+	grown.place = sys_map(NULL, 0, grown.capacity * sizeof(*grown.place));
+	if (!grown.place)
 		return false;
 	for (const struct place *p = old.place; p < old.place + old.capacity; p++)
 		if (p->kind != HOLDING_NONE)
@@ -197,9 +195,8 @@ static bool make_spare(struct shard *s)
 {
 	if (s->spare)
 		return true;
-	union steps *slab = mmap(NULL, SLAB_CHUNKS * sizeof(*slab), PROT_READ | PROT_WRITE,
-				 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (slab == MAP_FAILED)
+	union steps *slab = sys_map(NULL, 0, SLAB_CHUNKS * sizeof(*slab));
+	if (!slab)
 		return false;
 	slab->next = s->slabs;
 	s->slabs = slab;

@@ -1,8 +1,5 @@
 #include "library/memory/shared.h"
 
-#include <string.h>
-#include <sys/mman.h>
-
 #include "library/memory/holding.h"
 #include "library/memory/exports.h"
 #include "library/memory/fd_tag.h"
@@ -38,15 +35,10 @@ static bool make_room(void)
 
 	if (process_state.shared < capacity)
 		return true;
-	struct entry *grown = mmap(NULL, more * sizeof(*grown), PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (grown == MAP_FAILED)
+	void *at = sys_map(list, capacity * sizeof(*list), more * sizeof(*list));
+	if (!at)
 		return false;
-	if (list) {
-		memcpy(grown, list, process_state.shared * sizeof(*grown));
-		munmap(list, capacity * sizeof(*list));
-	}
-	list = grown;
+	list = at;
 	capacity = more;
 	return true;
 }

@@ -19,10 +19,9 @@ static struct suballoc_leaf *_Atomic leaves;
 
 static struct suballoc_leaf *make_leaf(size_t index)
 {
-	struct suballoc_leaf *none = NULL, *leaf = mmap(NULL, sizeof(*leaf), PROT_READ | PROT_WRITE,
-							MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct suballoc_leaf *none = NULL, *leaf = sys_map(NULL, 0, sizeof(*leaf));
 
-	if (leaf == MAP_FAILED)
+	if (!leaf)
 		return NULL;
 	leaf->index = index;
 	for (size_t i = 0; i < SUBALLOC_LEAF_CHUNKS; i++)

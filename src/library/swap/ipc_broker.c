@@ -1,7 +1,6 @@
 #include "library/swap/ipc_broker.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include "library/loader/real.h"
 #include "library/memory/fd_tag.h"
@@ -102,14 +101,9 @@ static struct opened *find_at(CUdeviceptr ptr)
 
 static bool make_room(void)
 {
-	if (!opened) {
-		void *at = mmap(NULL, OPEN_MAX * sizeof(*opened), PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (at == MAP_FAILED)
-			return false;
-		opened = at;
-	}
-	return opened_count < OPEN_MAX;
+	if (!opened)
+		opened = sys_map(NULL, 0, OPEN_MAX * sizeof(*opened));
+	return opened && opened_count < OPEN_MAX;
 }
 
 static CUresult map(struct opened *o)

@@ -53,11 +53,8 @@ static bool make_room(void)
 
 	if (count < capacity)
 		return true;
-	void *at = list ? mremap(list, capacity * sizeof(*list), more * sizeof(*list),
-				 MREMAP_MAYMOVE)
-			: mmap(NULL, more * sizeof(*list), PROT_READ | PROT_WRITE,
-			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (at == MAP_FAILED)
+	void *at = sys_map(list, capacity * sizeof(*list), more * sizeof(*list));
+	if (!at)
 		return false;
 	list = at;
 	capacity = more;

@@ -106,6 +106,20 @@ static inline void sys_sleep_ns(uint64_t ns)
 	errno = saved;
 }
 
+/*
+ * Returns private memory that is all zero, or NULL if there is none left. If `old` is not NULL, moves it, with its contents, to a
+ * range of `bytes` instead of old_bytes; without memory it stays. Free it by munmap().
+ */
+static inline void *sys_map(void *old, size_t old_bytes, size_t bytes)
+{
+	int saved = errno;
+	void *at = old ? mremap(old, old_bytes, bytes, MREMAP_MAYMOVE)
+		       : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			      0);
+	errno = saved;
+	return at == MAP_FAILED ? NULL : at;
+}
+
 /* A mutex, free if zero, not recursive. pthread's may be missing (old glibc) or interposed. locks.h has the list. */
 struct sys_lock {
 	_Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */

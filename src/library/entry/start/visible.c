@@ -2,7 +2,6 @@
 
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "library/entry/nvml/nvml_card.h"
@@ -129,9 +128,8 @@ static bool add_entry(void)
 		count++;
 	if (count + 2 > list_room) {
 		size_t room = 2 * (count + 2);
-		void *more = mmap(NULL, room * sizeof(*list), PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (more == MAP_FAILED)
+		void *more = sys_map(NULL, 0, room * sizeof(*list));
+		if (!more)
 			return false;
 		list = more;
 		list_room = room;
