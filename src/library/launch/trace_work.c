@@ -97,7 +97,7 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 		      (work->streams == PER_THREAD && !work->stream ? TRACE_PER_THREAD : 0);
 	if (work->kind != WORK_IS_GRAPH && result == CUDA_SUCCESS && !is_named(work))
 		record_name(work, begin);
-	trace_put_here(event, false);
+	trace_put(event, false);
 }
 
 __attribute__((noinline, cold)) void trace_kernel(const struct work *work, int device,
@@ -105,5 +105,5 @@ __attribute__((noinline, cold)) void trace_kernel(const struct work *work, int d
 {
 	if (result == CUDA_SUCCESS && !is_named(work))
 		record_name(work, begin);
-	trace_put_here(event_of(work, TRACE_KERNEL, device, begin, end, result), false);
+	trace_put(event_of(work, TRACE_KERNEL, device, begin, end, result), false);
 }

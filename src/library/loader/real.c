@@ -170,7 +170,7 @@ void *real_hook_of_answer(const void *address)
 	return hook ? hook : hook_in(nvml_rows, NVML_ROWS, address);
 }
 
-void *real_hook_of_known(const void *address)
+static void *hook_of_known(const void *address)
 {
 	bool is_driver_there = real_find_driver(), is_nvml_there = real_find_nvml();
 
@@ -186,7 +186,7 @@ void *real_hook_of_known(const void *address)
 
 void *real_hook_of_address(const void *address)
 {
-	void *hook = real_hook_of_known(address);
+	void *hook = hook_of_known(address);
 
 	return hook || !address ? hook : unknown_stand_in(address);
 }
@@ -246,7 +246,7 @@ static void *hook_of_unknown(const char *name)
 	if (!real_hooks_form_of(name) || !elf_find_object("libcuda.so.1", &driver))
 		return NULL;
 	void *address = elf_symbol(&driver, name);
-	return address && !real_hook_of_known(address) ? unknown_note(name, address) : NULL;
+	return address && !hook_of_known(address) ? unknown_note(name, address) : NULL;
 }
 
 void *real_hook_of_name(const char *name)

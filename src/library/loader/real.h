@@ -48,10 +48,7 @@ bool real_find_nvml(void);
 /* For dlsym: the hook for the driver function at `address`, a stand-in if it must be hidden (unknown.h), or NULL. */
 void *real_hook_of_address(const void *address);
 
-/* As real_hook_of_address(), but never returns a stand-in. */
-void *real_hook_of_known(const void *address);
-
-/* As real_hook_of_known(), for an address that the driver just returned: does not look for a driver loaded later. */
+/* For an address that the driver just returned: does not look for a driver loaded later, and returns no stand-in. */
 void *real_hook_of_answer(const void *address);
 
 /*

@@ -26,7 +26,8 @@ static bool is_beyond_bound(int device)
 	       ledger_used(device) > bound;
 }
 
-void swap_add_wanted(int device, int64_t bytes)
+/* Adds to the bytes for which this process waits on `device`; negative bytes end a wait. */
+static void add_wanted(int device, int64_t bytes)
 {
 	_Atomic uint64_t *told = &atomic_load(&process_state.slot)->swap[device].wanted_bytes;
 
@@ -90,7 +91,7 @@ void swap_room_begin(struct swap_room *room)
 static bool end(struct swap_room *room, CUresult result)
 {
 	if (room->bytes) {
-		swap_add_wanted(room->device, -(int64_t)room->bytes);
+		add_wanted(room->device, -(int64_t)room->bytes);
 		trace_wait(TRACE_MEMORY_WAIT, room->device, room->trace_begin, room->bytes,
 			   (uint16_t)result);
 	}
@@ -114,7 +115,7 @@ bool swap_room_should_retry(struct swap_room *room, CUresult result)
 		room->bytes = shortage.bytes;
 		room->since_ns = sys_now_ns();
 		room->trace_begin = trace_begin();
-		swap_add_wanted(room->device, (int64_t)room->bytes);
+		add_wanted(room->device, (int64_t)room->bytes);
 	}
 	shortage.bytes = 0;
 	return swap_wait_for_room(&room->since_ns) || end(room, result);

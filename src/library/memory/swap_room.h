@@ -55,9 +55,6 @@ bool swap_room_should_retry(struct swap_room *room, CUresult result);
 		with_result; \
 	})
 
-/* Adds to the bytes for which this process waits on `device`; negative bytes end a wait. */
-void swap_add_wanted(int device, int64_t bytes);
-
 /* The bytes for which all threads of the process wait. */
 uint64_t swap_wanted_bytes(int device);
 

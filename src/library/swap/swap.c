@@ -100,7 +100,7 @@ static uint64_t assign_arena_offsets(void)
 	uint32_t at = 0;
 
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (swap_copy_is_movable(b)) {
+		if (!b->is_kept) {
 			b->arena_offset = sum;
 			sum += b->bytes;
 		}
@@ -221,7 +221,7 @@ static bool move_out(void)
 	report_out_bytes(true);
 	/* What cannot be removed stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (swap_copy_is_movable(b) && swap_backing_evict(b) != CUDA_SUCCESS)
+		if (!b->is_kept && swap_backing_evict(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes stay on the GPU, because the driver could not "
 				  "unmap them",
 				  (unsigned long long)b->bytes);
@@ -279,7 +279,7 @@ static void evict_all(uint32_t end)
 	uint32_t at = 0;
 
 	for (struct backing *b; at < end && (b = swap_backing_next(&at));)
-		if (swap_copy_is_movable(b) && b->is_resident)
+		if (!b->is_kept && b->is_resident)
 			swap_backing_evict(b);
 }
 
@@ -295,7 +295,7 @@ static CUresult check_room(void)
 	size_t free_bytes, total;
 
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (swap_copy_is_movable(b) && !b->is_resident) {
+		if (!b->is_kept && !b->is_resident) {
 			need[b->index] += b->bytes;
 			context[b->index] = b->owner;
 		}
@@ -322,7 +322,7 @@ static CUresult move_in(void)
 	/* Report out_bytes as 0 before allocating. Otherwise memory on the GPU would for a moment also count as swapped out. */
 	report_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
-		if (!swap_copy_is_movable(b) || b->is_resident)
+		if (b->is_kept || b->is_resident)
 			continue;
 		result = real.cuCtxSetCurrent(b->owner);
 		if (result == CUDA_SUCCESS)

@@ -18,11 +18,6 @@ struct lane {
 	bool has_ended;
 };
 
-bool swap_copy_is_movable(const struct backing *b)
-{
-	return !b->is_kept;
-}
-
 static struct lane *lane_of(struct lane *lanes, uint32_t count, int index)
 {
 	for (uint32_t i = 0; i < count; i++)
@@ -38,7 +33,7 @@ static CUresult make_lanes(struct lane *lanes, uint32_t *ret_count)
 	CUresult result = CUDA_SUCCESS;
 
 	for (struct backing *b; result == CUDA_SUCCESS && (b = swap_backing_next(&at));) {
-		if (!swap_copy_is_movable(b) || lane_of(lanes, count, b->index))
+		if (b->is_kept || lane_of(lanes, count, b->index))
 			continue;
 		lanes[count] = (struct lane){ .index = b->index, .context = b->owner };
 		result = real.cuCtxSetCurrent(b->owner);
@@ -53,7 +48,7 @@ static CUresult make_lanes(struct lane *lanes, uint32_t *ret_count)
 static bool find_next(struct lane *lane)
 {
 	for (struct backing *b; !lane->now && (b = swap_backing_next(&lane->at));)
-		if (b->index == lane->index && swap_copy_is_movable(b)) {
+		if (b->index == lane->index && !b->is_kept) {
 			lane->now = b;
 			lane->done = 0;
 		}

@@ -9,8 +9,5 @@
 
 enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 
-/* Whether a move includes the backing, so it may leave the GPU (is_kept). */
-bool swap_copy_is_movable(const struct backing *b);
-
 /* Returns once all is copied, or CUDA_ERROR_NOT_READY when may_continue() is false. Reports progress in the slot. */
 CUresult swap_copy_all(enum swap_copy way, bool (*may_continue)(void));

@@ -19,7 +19,8 @@ static char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 static bool is_unusable, passes_unknown;
 static _Atomic bool loaded;
 
-void config_load(void)
+/* Runs at load, or earlier if a program's constructor needs it. Needs only libc, which starts before every preloaded library. */
+__attribute__((constructor)) static void load(void)
 {
 	if (atomic_load_explicit(&loaded, memory_order_acquire))
 		return;
@@ -42,24 +43,18 @@ void config_load(void)
 
 const char *config_socket(void)
 {
-	config_load();
+	load();
 	return socket_path;
 }
 
 bool config_is_unusable(void)
 {
-	config_load();
+	load();
 	return is_unusable;
 }
 
 bool config_passes_unknown(void)
 {
-	config_load();
+	load();
 	return passes_unknown;
-}
-
-/* Runs at load. Needs only libc, which starts before every preloaded library. */
-__attribute__((constructor)) static void load_at_start(void)
-{
-	config_load();
 }

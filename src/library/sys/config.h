@@ -11,6 +11,3 @@ bool config_is_unusable(void);
 
 /* ALLOT_UNKNOWN=pass: the library does not hide driver functions that it does not know (unknown.h). */
 bool config_passes_unknown(void);
-
-/* Called at load, or earlier by a program's constructor. Later calls do nothing. */
-void config_load(void);

@@ -77,12 +77,13 @@ static void record_use(int index)
 {
 	uint64_t now = trace_now();
 
-	trace_put_as_visitor(&(struct trace_event){
-		.begin = now,
-		.end = now,
-		.kind = TRACE_USED,
-		.device = (uint8_t)index,
-		.amount = atomic_load(&process_slot_device(index)->used_bytes) });
+	trace_put((struct trace_event){ .begin = now,
+					.end = now,
+					.kind = TRACE_USED,
+					.device = (uint8_t)index,
+					.amount = atomic_load(
+						&process_slot_device(index)->used_bytes) },
+		  true);
 }
 
 static void begin(uint32_t word)

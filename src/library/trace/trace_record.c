@@ -52,36 +52,28 @@ __attribute__((noinline, cold)) void trace_record_thread_name(uint32_t generatio
 	trace_put_name(TRACE_NAMES_THREAD, trace_thread.id, 0, name);
 }
 
-void trace_put(const struct trace_event *event)
-{
-	trace_put_here(*event, false);
-}
-
-void trace_put_as_visitor(const struct trace_event *event)
-{
-	trace_put_here(*event, true);
-}
-
 void trace_memory_now(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes)
 {
 	uint64_t now = trace_now();
 
 	if (device >= 0)
-		trace_put(&(struct trace_event){ .begin = now,
-						 .end = now,
-						 .kind = (uint8_t)kind,
-						 .device = (uint8_t)device,
-						 .subject = subject,
-						 .amount = bytes });
+		trace_put((struct trace_event){ .begin = now,
+						.end = now,
+						.kind = (uint8_t)kind,
+						.device = (uint8_t)device,
+						.subject = subject,
+						.amount = bytes },
+			  false);
 }
 
 void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code)
 {
 	if (begin)
-		trace_put(&(struct trace_event){ .begin = begin,
-						 .end = trace_now(),
-						 .kind = (uint8_t)kind,
-						 .device = (uint8_t)device,
-						 .code = code,
-						 .amount = amount });
+		trace_put((struct trace_event){ .begin = begin,
+						.end = trace_now(),
+						.kind = (uint8_t)kind,
+						.device = (uint8_t)device,
+						.code = code,
+						.amount = amount },
+			  false);
 }

@@ -90,9 +90,11 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 		atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* Does what trace_put() or, if is_visit, trace_put_as_visitor() does, without first building the event in memory. */
-static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event,
-								 bool is_visit)
+/*
+ * Records the event and, at the thread's first event in a trace, the thread's name. is_visit: for a thread that records once
+ * per trace; it does not take ownership of `numbering`, so that other threads stay fast.
+ */
+static inline __attribute__((always_inline)) void trace_put(struct trace_event event, bool is_visit)
 {
 	struct trace_ring *ring = atomic_load_explicit(&trace_sink.ring, memory_order_acquire);
 	uint32_t generation = atomic_load_explicit(&trace_sink.generation, memory_order_relaxed);
@@ -112,11 +114,6 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 	atomic_store_explicit(&ring->next, number, memory_order_relaxed);
 	trace_ring_write(ring, number, &event);
 }
-
-/* Also records the thread's name, at the thread's first event in a trace. */
-void trace_put(const struct trace_event *event);
-/* For a thread that records once per trace: does not take ownership of `numbering`, so that other threads stay fast. */
-void trace_put_as_visitor(const struct trace_event *event);
 
 /* The name is valid from `since` (ticks) on. Long names are cut. If there is no room, nothing is recorded. */
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text);
