@@ -6,7 +6,8 @@
 #include "library/sys/locks.h"
 #include "library/sys/log.h"
 
-#define CONTEXTS_MAX 64
+/* More than a process can have, because each context takes hundreds of MiB. With more, no memory moves any more. */
+#define CONTEXTS_MAX 1024
 
 static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use movable memory */
 static uint32_t contexts_count;
