@@ -3,111 +3,60 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Copies to the host run at four fifths of the nominal rate of 16 lanes of PCIe 3.0 or 4.0. */
 /* clang-format off */
+#define MODEL(name, mib, sms, cc, copy_bytes_s) \
+	"[gpu]\nname = " name "\nmemory = " #mib " MiB\nsms = " #sms "\ncc = " #cc \
+	"\ncopy_bytes_s = " #copy_bytes_s "\n"
+#define AT(bus, numa, pcie) "pci = 0000:" bus ":00.0\nnuma = " #numa "\npcie = " pcie "\n"
+#define NVLINK(links) "nvlink = " links "\n"
+
+/* Copies to the host run at four fifths of the nominal rate of 16 lanes of PCIe 3.0 or 4.0. */
+#define V100 MODEL("Tesla V100-SXM2-32GB", 32768, 80, 7.0, 12500000000)
+#define A100_SXM MODEL("NVIDIA A100-SXM4-80GB", 81920, 108, 8.0, 25000000000)
+#define A40 MODEL("NVIDIA A40", 46068, 84, 8.6, 25000000000)
+#define A100_PCIE MODEL("NVIDIA A100 80GB PCIe", 81920, 108, 8.0, 25000000000)
+#define L40S MODEL("NVIDIA L40S", 46068, 142, 8.9, 25000000000)
+#define T4 MODEL("Tesla T4", 15360, 40, 7.5, 12500000000)
+
 static const char dgx_1v[] =
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:06:00.0\nnuma = 0\npcie = 0/0\nnvlink = 1:1, 2:1, 3:2, 4:2\n"
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:07:00.0\nnuma = 0\npcie = 0/0\nnvlink = 0:1, 2:2, 3:1, 5:2\n"
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:0a:00.0\nnuma = 0\npcie = 0/1\nnvlink = 0:1, 1:2, 3:2, 6:1\n"
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:0b:00.0\nnuma = 0\npcie = 0/1\nnvlink = 0:2, 1:1, 2:2, 7:1\n"
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:85:00.0\nnuma = 1\npcie = 1/0\nnvlink = 0:2, 5:1, 6:1, 7:2\n"
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:86:00.0\nnuma = 1\npcie = 1/0\nnvlink = 1:2, 4:1, 6:2, 7:1\n"
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:89:00.0\nnuma = 1\npcie = 1/1\nnvlink = 2:1, 4:1, 5:2, 7:2\n"
-	"[gpu]\nname = Tesla V100-SXM2-32GB\nmemory = 32768 MiB\nsms = 80\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.0\npci = 0000:8a:00.0\nnuma = 1\npcie = 1/1\nnvlink = 3:1, 4:2, 5:1, 6:2\n";
+	V100 AT("06", 0, "0/0") NVLINK("1:1, 2:1, 3:2, 4:2")
+	V100 AT("07", 0, "0/0") NVLINK("0:1, 2:2, 3:1, 5:2")
+	V100 AT("0a", 0, "0/1") NVLINK("0:1, 1:2, 3:2, 6:1")
+	V100 AT("0b", 0, "0/1") NVLINK("0:2, 1:1, 2:2, 7:1")
+	V100 AT("85", 1, "1/0") NVLINK("0:2, 5:1, 6:1, 7:2")
+	V100 AT("86", 1, "1/0") NVLINK("1:2, 4:1, 6:2, 7:1")
+	V100 AT("89", 1, "1/1") NVLINK("2:1, 4:1, 5:2, 7:2")
+	V100 AT("8a", 1, "1/1") NVLINK("3:1, 4:2, 5:1, 6:2");
 
 static const char dgx_a100[] =
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:07:00.0\nnuma = 3\npcie = 0/0/0\nnvlink = switch:12\n"
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:0f:00.0\nnuma = 3\npcie = 0/0/1\nnvlink = switch:12\n"
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:47:00.0\nnuma = 1\npcie = 1/0/0\nnvlink = switch:12\n"
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:4e:00.0\nnuma = 1\npcie = 1/0/1\nnvlink = switch:12\n"
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:87:00.0\nnuma = 7\npcie = 2/0/0\nnvlink = switch:12\n"
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:90:00.0\nnuma = 7\npcie = 2/0/1\nnvlink = switch:12\n"
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:b7:00.0\nnuma = 5\npcie = 3/0/0\nnvlink = switch:12\n"
-	"[gpu]\nname = NVIDIA A100-SXM4-80GB\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:bd:00.0\nnuma = 5\npcie = 3/0/1\nnvlink = switch:12\n";
+	A100_SXM AT("07", 3, "0/0/0") NVLINK("switch:12")
+	A100_SXM AT("0f", 3, "0/0/1") NVLINK("switch:12")
+	A100_SXM AT("47", 1, "1/0/0") NVLINK("switch:12")
+	A100_SXM AT("4e", 1, "1/0/1") NVLINK("switch:12")
+	A100_SXM AT("87", 7, "2/0/0") NVLINK("switch:12")
+	A100_SXM AT("90", 7, "2/0/1") NVLINK("switch:12")
+	A100_SXM AT("b7", 5, "3/0/0") NVLINK("switch:12")
+	A100_SXM AT("bd", 5, "3/0/1") NVLINK("switch:12");
 
 static const char pcie[] =
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:1a:00.0\nnuma = 0\npcie = 0/0\n"
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:1b:00.0\nnuma = 0\npcie = 0/0\n"
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:3d:00.0\nnuma = 0\npcie = 1/0\n"
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:3e:00.0\nnuma = 0\npcie = 1/0\n"
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:9a:00.0\nnuma = 1\npcie = 2/0\n"
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:9b:00.0\nnuma = 1\npcie = 2/0\n"
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:bd:00.0\nnuma = 1\npcie = 3/0\n"
-	"[gpu]\nname = NVIDIA A40\nmemory = 46068 MiB\nsms = 84\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.6\npci = 0000:be:00.0\nnuma = 1\npcie = 3/0\n";
+	A40 AT("1a", 0, "0/0")
+	A40 AT("1b", 0, "0/0")
+	A40 AT("3d", 0, "1/0")
+	A40 AT("3e", 0, "1/0")
+	A40 AT("9a", 1, "2/0")
+	A40 AT("9b", 1, "2/0")
+	A40 AT("bd", 1, "3/0")
+	A40 AT("be", 1, "3/0");
 
 static const char mixed[] =
-	"[gpu]\nname = NVIDIA A100 80GB PCIe\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:17:00.0\nnuma = 0\npcie = 0/0\nnvlink = 1:12\n"
-	"[gpu]\nname = NVIDIA A100 80GB PCIe\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:31:00.0\nnuma = 0\npcie = 0/0\nnvlink = 0:12\n"
-	"[gpu]\nname = NVIDIA A100 80GB PCIe\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:4b:00.0\nnuma = 0\npcie = 1/0\nnvlink = 3:12\n"
-	"[gpu]\nname = NVIDIA A100 80GB PCIe\nmemory = 81920 MiB\nsms = 108\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.0\npci = 0000:65:00.0\nnuma = 0\npcie = 1/0\nnvlink = 2:12\n"
-	"[gpu]\nname = NVIDIA L40S\nmemory = 46068 MiB\nsms = 142\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.9\npci = 0000:98:00.0\nnuma = 1\npcie = 2/0\n"
-	"[gpu]\nname = NVIDIA L40S\nmemory = 46068 MiB\nsms = 142\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.9\npci = 0000:b1:00.0\nnuma = 1\npcie = 2/0\n"
-	"[gpu]\nname = NVIDIA L40S\nmemory = 46068 MiB\nsms = 142\n"
-	"copy_bytes_s = 25000000000\n"
-	"cc = 8.9\npci = 0000:ca:00.0\nnuma = 1\npcie = 3/0\n"
-	"[gpu]\nname = Tesla T4\nmemory = 15360 MiB\nsms = 40\n"
-	"copy_bytes_s = 12500000000\n"
-	"cc = 7.5\npci = 0000:e3:00.0\nnuma = 1\npcie = 3/0\n";
+	A100_PCIE AT("17", 0, "0/0") NVLINK("1:12")
+	A100_PCIE AT("31", 0, "0/0") NVLINK("0:12")
+	A100_PCIE AT("4b", 0, "1/0") NVLINK("3:12")
+	A100_PCIE AT("65", 0, "1/0") NVLINK("2:12")
+	L40S AT("98", 1, "2/0")
+	L40S AT("b1", 1, "2/0")
+	L40S AT("ca", 1, "3/0")
+	T4 AT("e3", 1, "3/0");
 
 static const char h200_mig[] =
 	"[gpu]\npci = 0000:18:00.0\nnuma = 0\nmig = 3g.71gb, 2g.35gb, 1g.18gb\n"
