@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,27 +215,31 @@ static int set_defects(const struct spec_at *at, struct spec_card *card, const c
 	return 0;
 }
 
+/* A key's place and size in struct spec_card. */
+#define PLACE(field) offsetof(struct spec_card, field), sizeof(((struct spec_card *)0)->field)
+
 static int set_number(const struct spec_at *at, struct spec_card *card, const char *key,
 		      const char *value)
 {
 	static const struct {
 		const char *key;
+		size_t offset, width;
 		bool is_bytes;
 		uint64_t scale, min, max;
 	} rows[] = {
-		{ "memory", true, 1, 16 * MIB, 1ull << 44 },
-		{ "context", true, 1, 0, 1ull << 40 },
-		{ "block", true, 1, 4096, 1ull << 30 },
-		{ "sms", false, 1, 1, 100000 },
-		{ "slice_us", false, 1000, 1000, 1ull << 40 },
-		{ "gap_us", false, 1000, 0, 1ull << 40 },
-		{ "switch_us", false, 1000, 0, 1ull << 40 },
-		{ "numa", false, 1, 0, 1024 },
-		{ "copy_bytes_s", true, 1, 1, 1ull << 60 },
-		{ "set_bytes_s", true, 1, 1, 1ull << 60 },
-		{ "nvlink_bytes_s", true, 1, 1, 1ull << 60 },
-		{ "far_bytes_s", true, 1, 1, 1ull << 60 },
-		{ "busy_threads", false, 1, 1, 2048 },
+		{ "memory", PLACE(info.memory_bytes), true, 1, 16 * MIB, 1ull << 44 },
+		{ "context", PLACE(info.context_bytes), true, 1, 0, 1ull << 40 },
+		{ "block", PLACE(info.block_bytes), true, 1, 4096, 1ull << 30 },
+		{ "sms", PLACE(info.sms), false, 1, 1, 100000 },
+		{ "slice_us", PLACE(slice_ns), false, 1000, 1000, 1ull << 40 },
+		{ "gap_us", PLACE(gap_ns), false, 1000, 0, 1ull << 40 },
+		{ "switch_us", PLACE(switch_ns), false, 1000, 0, 1ull << 40 },
+		{ "numa", PLACE(info.numa), false, 1, 0, 1024 },
+		{ "copy_bytes_s", PLACE(info.copy_bytes_per_s), true, 1, 1, 1ull << 60 },
+		{ "set_bytes_s", PLACE(info.set_bytes_per_s), true, 1, 1, 1ull << 60 },
+		{ "nvlink_bytes_s", PLACE(info.nvlink_bytes_per_s), true, 1, 1, 1ull << 60 },
+		{ "far_bytes_s", PLACE(info.far_bytes_per_s), true, 1, 1, 1ull << 60 },
+		{ "busy_threads", PLACE(info.busy_threads), false, 1, 1, 2048 },
 	};
 	uint64_t v = 0;
 	size_t i;
@@ -249,25 +254,9 @@ static int set_number(const struct spec_at *at, struct spec_card *card, const ch
 	if (v < rows[i].min)
 		return spec_fail(at, "%s: '%s': must be at least %" PRIu64, key, value,
 				 rows[i].min / rows[i].scale);
-	switch (i) {
-	case 0: card->info.memory_bytes = v; break;
-	case 1: card->info.context_bytes = v; break;
-	case 2:
-		if (v & (v - 1))
-			return spec_fail(at, "block: '%s' is not a power of two", value);
-		card->info.block_bytes = v;
-		break;
-	case 3: card->info.sms = (int32_t)v; break;
-	case 4: card->slice_ns = v; break;
-	case 5: card->gap_ns = v; break;
-	case 6: card->switch_ns = v; break;
-	case 7: card->info.numa = (int32_t)v; break;
-	case 8: card->info.copy_bytes_per_s = v; break;
-	case 9: card->info.set_bytes_per_s = v; break;
-	case 10: card->info.nvlink_bytes_per_s = v; break;
-	case 11: card->info.far_bytes_per_s = v; break;
-	case 12: card->info.busy_threads = (uint32_t)v; break;
-	}
+	if (!strcmp(key, "block") && v & (v - 1))
+		return spec_fail(at, "block: '%s' is not a power of two", value);
+	memcpy((char *)card + rows[i].offset, &v, rows[i].width); /* little endian */
 	return 0;
 }
 
