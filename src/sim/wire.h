@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define SIM_WIRE_MAGIC 0x616c6c6f74730008ULL
+#define SIM_WIRE_MAGIC 0x616c6c6f74730009ULL
 /* Limit of GPUs and MIG instances together. The server numbers the instances after the GPUs. */
 #define SIM_MAX_CARDS 16
 /*
@@ -29,7 +29,7 @@ enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 enum sim_request {
 	/*
 	 * arg: magic, kind, the client's time, number of its MPS server or 0. A CUDA client's request carries the descriptor of
-	 * its struct sim_gate. -> val: number of cards, driver version, 1 if the clocks of client and server differ
+	 * its struct sim_gate. -> val: number of cards, 1 if the clocks of client and server differ
 	 */
 	SIM_HELLO = 1,
 	SIM_CARD_INFO, /* card -> payload struct sim_card_info */
@@ -214,7 +214,6 @@ struct sim_card_state {
 	uint64_t used_bytes;
 	uint64_t now_ns;
 	uint32_t busy_pct; /* in the last whole 200 ms */
-	uint32_t memory_pct;
 	uint32_t lost;
 	uint32_t processes; /* how many struct sim_process_state follow this struct */
 };

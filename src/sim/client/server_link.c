@@ -107,7 +107,7 @@ int link_open(struct link *l, const char *path, enum sim_client_kind kind)
 		return -ECONNRESET;
 	}
 	l->cards = (uint32_t)val[0];
-	l->clock_off = val[2];
+	l->clock_off = val[1];
 	return 0;
 }
 
@@ -384,6 +384,21 @@ int link_call(struct link *l, struct sim_request_msg m, uint64_t *ret_val, void 
 int link_call_fd(struct link *l, struct sim_request_msg m, int fd, uint64_t *ret_val)
 {
 	return call(l, &m, fd, ret_val, NULL, NULL);
+}
+
+int link_card_info(struct link *l, uint32_t card, struct sim_card_info *ret_info)
+{
+	struct sim_request_msg m = { .type = SIM_CARD_INFO, .card = card };
+	void *payload = NULL;
+	size_t bytes = 0;
+	int r = link_call(l, m, NULL, &payload, &bytes);
+
+	if (r == 0 && bytes == sizeof(*ret_info))
+		memcpy(ret_info, payload, bytes);
+	else if (r == 0)
+		r = SIM_INVALID;
+	free(payload);
+	return r;
 }
 
 int link_wait_note(struct link *l, struct sim_reply_msg *ret_note, uint64_t timeout_ns)

@@ -65,5 +65,8 @@ int link_call(struct link *l, struct sim_request_msg m, uint64_t *ret_val, void 
 /* As link_call(), and passes a copy of fd to the server. */
 int link_call_fd(struct link *l, struct sim_request_msg m, int fd, uint64_t *ret_val);
 
+/* Asks the server about one of its cards. Returns 0, or the reply's status, LINK_DEAD or SIM_INVALID. */
+int link_card_info(struct link *l, uint32_t card, struct sim_card_info *ret_info);
+
 /* Takes the oldest note, waiting up to timeout_ns (UINT64_MAX: without limit). Returns 1, 0 at the timeout, or -LINK_DEAD. */
 int link_wait_note(struct link *l, struct sim_reply_msg *ret_note, uint64_t timeout_ns);

@@ -154,19 +154,10 @@ CUresult sim_find_devices(void)
 	const char *order = getenv("CUDA_DEVICE_ORDER");
 
 	for (int i = 0; i < l.all_n; i++) {
-		struct sim_request_msg m = { .type = SIM_CARD_INFO, .card = (uint32_t)i };
-		void *payload = NULL;
-		size_t bytes;
-
-		if (link_call(&sim.link, m, NULL, &payload, &bytes) || !payload ||
-		    bytes != sizeof(l.item[i].info)) {
-			free(payload);
-			return CUDA_ERROR_NO_DEVICE;
-		}
-		memcpy(&l.item[i].info, payload, sizeof(l.item[i].info));
 		l.item[i].card = (uint32_t)i;
+		SIM_FAIL_IF(link_card_info(&sim.link, (uint32_t)i, &l.item[i].info),
+			    CUDA_ERROR_NO_DEVICE);
 		l.cards_n += !is_instance(&l.item[i]);
-		free(payload);
 	}
 	qsort(l.item, (size_t)l.all_n, sizeof(*l.item),
 	      order && !strcmp(order, "PCI_BUS_ID") ? by_pci_address : fastest_first);

@@ -54,17 +54,8 @@ static nvmlReturn_t start(unsigned int flags)
 	NVML_FAIL_IF(!path || !*path || link_open(&nvml_link, path, SIM_KIND_NVML) < 0,
 		     NVML_ERROR_DRIVER_NOT_LOADED);
 	for (uint32_t i = 0; i < nvml_link.cards; i++) {
-		struct sim_request_msg m = { .type = SIM_CARD_INFO, .card = i };
-		void *payload = NULL;
-		size_t bytes = 0;
-		int r = link_call(&nvml_link, m, NULL, &payload, &bytes);
-
-		if (!r && bytes == sizeof(devices[i].info)) {
-			memcpy(&devices[i].info, payload, bytes);
-			devices[i].card = i;
-		}
-		free(payload);
-		if (r || bytes != sizeof(devices[i].info)) {
+		devices[i].card = i;
+		if (link_card_info(&nvml_link, i, &devices[i].info)) {
 			link_close(&nvml_link);
 			return NVML_ERROR_UNKNOWN;
 		}

@@ -109,7 +109,6 @@ static void card_state(struct server *s, struct client *c, const struct sim_requ
 	struct sim_card_state *state;
 	struct sim_process_state *p;
 	uint64_t bucket = last_bucket(s);
-	uint64_t memory = s->spec.cards[m->card].info.memory_bytes;
 	size_t max = 0;
 
 	for (struct client *o = s->clients; o; o = o->next)
@@ -124,7 +123,6 @@ static void card_state(struct server *s, struct client *c, const struct sim_requ
 			state->used_bytes += s->used_bytes[i];
 	state->now_ns = s->engine.now_ns;
 	state->busy_pct = meter_pct(&s->engine.cards[m->card].meter, bucket);
-	state->memory_pct = (uint32_t)(state->used_bytes * 100 / memory);
 	state->lost = s->lost >> m->card & 1;
 	p = (struct sim_process_state *)(state + 1);
 	for (struct client *o = s->clients; o; o = o->next) {
@@ -267,29 +265,18 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		return true;
 	case SIM_CARD_STATE: card_state(s, c, m); return true;
 	case SIM_SAMPLES: samples(s, c, m); return true;
-	case SIM_LISTEN:
-		c->listens = m->arg[0];
-		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
-		return true;
-	case SIM_CTL_XID:
-		xid(s, m->card, m->arg[0]);
-		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
-		return true;
+	case SIM_CTL_STATS: stats(s, c, m); return true;
+	case SIM_LISTEN: c->listens = m->arg[0]; break;
+	case SIM_CTL_XID: xid(s, m->card, m->arg[0]); break;
 	case SIM_CTL_ECC:
 		notify_listeners(s, SIM_NOTE_ECC, m->card, 0);
 		/* "Double Bit ECC Error", which comes with the event */
 		xid(s, m->card, 48);
-		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
-		return true;
-	case SIM_CTL_LOSE:
-		fail_gpu(s, m->card);
-		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
-		return true;
-	case SIM_CTL_HEAL:
-		restore_gpu(s, m->card);
-		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
-		return true;
-	case SIM_CTL_STATS: stats(s, c, m); return true;
+		break;
+	case SIM_CTL_LOSE: fail_gpu(s, m->card); break;
+	case SIM_CTL_HEAL: restore_gpu(s, m->card); break;
 	default: return false;
 	}
+	server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
+	return true;
 }

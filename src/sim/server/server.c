@@ -290,8 +290,7 @@ static void handle_hello(struct server *s, struct client *c, const struct sim_re
 	c->clock_off = apart > CLOCK_OFF_NS;
 	if (c->kind != SIM_KIND_CTL)
 		s->had_client = true;
-	server_reply(s, c, m->req, SIM_OK, (uint64_t[5]){ s->spec.cards_n, 13000, c->clock_off },
-		     NULL, 0);
+	server_reply(s, c, m->req, SIM_OK, (uint64_t[5]){ s->spec.cards_n, c->clock_off }, NULL, 0);
 }
 
 static void handle(struct server *s, struct client *c, const struct sim_request_msg *m)
