@@ -1,11 +1,10 @@
 /* The part of the time model (gpu_engine.h) that keeps streams, their queues, and events. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "sim/server/gpu_engine.h"
 #include "sim/server/engine_internal.h"
 
-static struct engine_op *op_new(struct engine *e)
+static struct engine_op *op_new(struct engine *e, enum engine_op_kind kind)
 {
 	struct engine_op *op = e->spare;
 
@@ -14,7 +13,7 @@ static struct engine_op *op_new(struct engine *e)
 	else
 		op = malloc(sizeof(*op));
 	if (op)
-		memset(op, 0, sizeof(*op));
+		*op = (struct engine_op){ .kind = kind };
 	return op;
 }
 
@@ -233,7 +232,6 @@ static void append(struct engine *e, struct engine_stream *s, struct engine_op *
 	bool was_empty = !s->head;
 
 	op->seq = ++e->seq;
-	op->left_ns = op->kind == ENGINE_WORK ? op->left_ns : 0;
 	s->cum_ns += op->left_ns;
 	op->cum_ns = s->cum_ns;
 	s->proc->submitted += op->launches;
@@ -255,39 +253,16 @@ static void append(struct engine *e, struct engine_stream *s, struct engine_op *
 	}
 }
 
-static struct engine_op *work_new(struct engine *e, uint64_t ns, uint32_t launches, uint32_t part)
-{
-	struct engine_op *op = op_new(e);
-
-	if (!op)
-		return NULL;
-	op->kind = ENGINE_WORK;
-	op->left_ns = ns;
-	op->part = part < 1 ? 1 : part > ENGINE_ALL ? ENGINE_ALL : part;
-	op->launches = launches;
-	return op;
-}
-
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
-		 bool notify, uint64_t cookie)
-{
-	struct engine_op *op = work_new(e, ns, launches, ENGINE_ALL);
-
-	if (!op)
-		return false;
-	op->notify = notify;
-	op->cookie = cookie;
-	append(e, s, op);
-	return true;
-}
-
-bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way)
 {
-	struct engine_op *op = work_new(e, ns, launches, part);
+	struct engine_op *op = op_new(e, ENGINE_WORK);
 
 	if (!op)
 		return false;
+	op->left_ns = ns;
+	op->launches = launches;
+	op->part = part < 1 ? 1 : part > ENGINE_ALL ? ENGINE_ALL : part;
 	op->way = way;
 	append(e, s, op);
 	return true;
@@ -295,11 +270,10 @@ bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_
 
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie)
 {
-	struct engine_op *op = op_new(e);
+	struct engine_op *op = op_new(e, ENGINE_MARK);
 
 	if (!op)
 		return false;
-	op->kind = ENGINE_MARK;
 	op->notify = true;
 	op->cookie = cookie;
 	append(e, s, op);
@@ -308,11 +282,10 @@ bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie)
 
 bool engine_record(struct engine *e, struct engine_stream *s, struct engine_event *event)
 {
-	struct engine_op *op = op_new(e);
+	struct engine_op *op = op_new(e, ENGINE_RECORD);
 
 	if (!op)
 		return false;
-	op->kind = ENGINE_RECORD;
 	op->event = event;
 	op->event_no = ++event->recorded;
 	event->awaits++;
@@ -324,11 +297,10 @@ bool engine_record(struct engine *e, struct engine_stream *s, struct engine_even
 
 bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event *event)
 {
-	struct engine_op *op = op_new(e);
+	struct engine_op *op = op_new(e, ENGINE_AWAIT);
 
 	if (!op)
 		return false;
-	op->kind = ENGINE_AWAIT;
 	op->event = event;
 	op->event_no = event->recorded;
 	event->awaits++;
@@ -339,11 +311,10 @@ bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event
 bool engine_host(struct engine *e, struct engine_stream *s, enum engine_op_kind kind,
 		 uint64_t cookie)
 {
-	struct engine_op *op = op_new(e);
+	struct engine_op *op = op_new(e, kind);
 
 	if (!op)
 		return false;
-	op->kind = kind;
 	op->notify = true;
 	op->launches = kind == ENGINE_SPIN;
 	op->cookie = cookie;

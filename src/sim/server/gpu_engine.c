@@ -297,23 +297,17 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 	meter_add(&card->meter, e->now_ns, e->now_ns + ns);
 }
 
-/* Removes a process's finished work in the order of submission. True if there was any. */
+/* Removes a process's finished work. True if there was any. */
 static bool pop_finished(struct engine *e, struct engine_proc *p)
 {
 	bool any = false;
 
-	for (;;) {
-		struct engine_stream *first = NULL;
-
-		for (struct engine_stream *s = p->streams; s; s = s->next)
-			if (s->runs && !s->head->left_ns &&
-			    (!first || s->head->seq < first->head->seq))
-				first = s;
-		if (!first)
-			return any;
-		engine_pop(e, first, false);
-		any = true;
-	}
+	for (struct engine_stream *s = p->streams; s; s = s->next)
+		if (s->runs && !s->head->left_ns) {
+			engine_pop(e, s, false);
+			any = true;
+		}
+	return any;
 }
 
 /* Removes finished work, and gives the card to the next process if the slice is over. */

@@ -182,11 +182,11 @@ uint64_t engine_next_event(const struct engine *e, const struct engine_event *ev
 uint64_t engine_next_completion(const struct engine *e, const struct engine_proc *proc);
 
 /* engine_work() to engine_host() submit at e->now_ns, so call engine_advance() first. They return false if out of memory. */
-bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
-		 bool notify, uint64_t cookie);
+
 /* Submits a copy, or a kernel (SIM_WAY_NONE). `ns`: its time when it runs alone; `part`: its SMs, out of ENGINE_ALL. */
-bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
+bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way);
+/* Gives a notice when the work before it is done. */
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);
 bool engine_record(struct engine *e, struct engine_stream *s, struct engine_event *event);
 bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event *event);

@@ -388,7 +388,7 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 		break;
 	case SIM_WORK:
 		if (!is_lost(s, c, m->card))
-			engine_copy(&s->engine, stream, m->arg[0], (uint32_t)m->arg[1],
+			engine_work(&s->engine, stream, m->arg[0], (uint32_t)m->arg[1],
 				    (uint32_t)m->arg[2], m->arg[3] & 7);
 		else
 			c->completed_before += m->arg[1];

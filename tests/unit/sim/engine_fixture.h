@@ -23,7 +23,16 @@
 static inline bool engine_work_on(struct engine *e, struct engine_stream *s, uint64_t ns,
 				  uint32_t launches, uint32_t part)
 {
-	return engine_copy(e, s, ns, launches, part, SIM_WAY_NONE);
+	return engine_work(e, s, ns, launches, part, SIM_WAY_NONE);
+}
+
+/* Submits a kernel that takes the whole card and, if `notice` is set, gives a notice when it is done. */
+static inline void noticed_work(struct engine *e, struct engine_stream *s, uint64_t ns,
+				uint32_t launches, bool notice, uint64_t cookie)
+{
+	engine_work_on(e, s, ns, launches, ENGINE_ALL);
+	if (notice)
+		engine_mark(e, s, cookie);
 }
 
 struct seen {

@@ -8,7 +8,7 @@ static void alone_nothing_is_lost(void **state)
 	struct engine_stream *s = tenant(f, &p);
 
 	for (int i = 0; i < 100; i++)
-		engine_work(&f->engine, s, MS, 1, i == 99, 7);
+		noticed_work(&f->engine, s, MS, 1, i == 99, 7);
 	engine_advance(&f->engine, 100 * MS - 1);
 	assert_int_equal(p->completed, 99);
 	assert_int_equal(f->seen.n, 0);
@@ -26,8 +26,8 @@ static void late_wakeup_stretches_nothing(void **state)
 	struct engine *e = &f->engine;
 
 	for (int i = 0; i < 50; i++) {
-		engine_work(e, s, 300 * US, 1, true, (uint64_t)i);
-		engine_work(e, t, 700 * US, 1, false, 0);
+		noticed_work(e, s, 300 * US, 1, true, (uint64_t)i);
+		noticed_work(e, t, 700 * US, 1, false, 0);
 	}
 	/* One leap, long after all is done: each notice carries the time at which it was due. */
 	engine_advance(e, 10000 * MS);
@@ -51,10 +51,10 @@ static void steps_make_no_difference(void **state)
 		struct engine_stream *s = tenant(f, NULL), *t = tenant(g, NULL);
 
 		for (int k = 0; k < 20; k++) {
-			engine_work(&f->engine, s, (uint64_t)(k * 331 + 17 * i) * US, 1, k % 5 == 0,
-				    (uint64_t)k);
-			engine_work(&g->engine, t, (uint64_t)(k * 331 + 17 * i) * US, 1, k % 5 == 0,
-				    (uint64_t)k);
+			noticed_work(&f->engine, s, (uint64_t)(k * 331 + 17 * i) * US, 1,
+				     k % 5 == 0, (uint64_t)k);
+			noticed_work(&g->engine, t, (uint64_t)(k * 331 + 17 * i) * US, 1,
+				     k % 5 == 0, (uint64_t)k);
 		}
 	}
 	for (uint64_t t = 0; t < 500 * MS; t += 12347)
@@ -80,7 +80,7 @@ static void five_share_as_measured(void **state)
 		struct engine_stream *s = tenant(f, &procs[i]);
 
 		for (int k = 0; k < 10000; k++)
-			engine_work(&f->engine, s, MS, 1, false, 0);
+			noticed_work(&f->engine, s, MS, 1, false, 0);
 	}
 	engine_advance(&f->engine, 10000 * MS);
 	for (int i = 0; i < 5; i++) {
@@ -103,7 +103,7 @@ static void another_process_costs_a_switch(void **state)
 	/* Who ran last goes on at once, after a pause too: 1 ms each 2. */
 	for (int i = 0; i < 5; i++, at += 2 * MS) {
 		engine_advance(e, at);
-		engine_work(e, s, MS, 1, true, 1);
+		noticed_work(e, s, MS, 1, true, 1);
 	}
 	engine_advance(e, at);
 	assert_int_equal(f->seen.n, 5);
@@ -111,7 +111,7 @@ static void another_process_costs_a_switch(void **state)
 	/* By turns, nobody waiting: a switch each, however long the card stood idle. */
 	for (int i = 0; i < 6; i++, at += 2 * MS) {
 		engine_advance(e, at);
-		engine_work(e, i % 2 ? s : t, MS, 1, true, 2);
+		noticed_work(e, i % 2 ? s : t, MS, 1, true, 2);
 		engine_advance(e, at + MS + SWITCH);
 		assert_int_equal(f->seen.n, 6 + i);
 		assert_int_equal(f->seen.at_ns[5 + i], at + MS + SWITCH);
@@ -129,15 +129,15 @@ static void a_change_is_paid_once(void **state)
 	struct engine *e = &f->engine;
 
 	/* Its slice ends: a gap. What waited has no slice to end: a switch back. */
-	engine_work(e, s, 2 * SLICE, 1, true, 1);
-	engine_work(e, t, MS, 1, true, 2);
+	noticed_work(e, s, 2 * SLICE, 1, true, 1);
+	noticed_work(e, t, MS, 1, true, 2);
 	engine_advance(e, 20 * MS);
 	assert_int_equal(f->seen.at_ns[0], SLICE + GAP + MS);
 	assert_int_equal(f->seen.at_ns[1], SLICE + GAP + MS + SWITCH + SLICE);
 	/* What comes during a switch waits for its end, and then for the slice's. */
-	engine_work(e, t, 2 * SLICE, 1, true, 3);
+	noticed_work(e, t, 2 * SLICE, 1, true, 3);
 	engine_advance(e, 20 * MS + SWITCH / 2);
-	engine_work(e, s, MS, 1, true, 4);
+	noticed_work(e, s, MS, 1, true, 4);
 	engine_advance(e, 40 * MS);
 	assert_int_equal(f->seen.at_ns[2], 20 * MS + SWITCH + SLICE + GAP + MS);
 	assert_int_equal(f->seen.at_ns[3], 20 * MS + SWITCH + SLICE + GAP + MS + SWITCH + SLICE);
@@ -150,9 +150,9 @@ static void one_stream_is_in_order(void **state)
 	struct engine_stream *s = tenant(f, &p);
 	struct engine_stream *t = engine_stream_new(p, 1, SIM_STREAM_NONBLOCKING);
 
-	engine_work(&f->engine, s, 3 * MS, 1, true, 1);
-	engine_work(&f->engine, t, MS, 1, true, 2);
-	engine_work(&f->engine, s, MS, 1, true, 3);
+	noticed_work(&f->engine, s, 3 * MS, 1, true, 1);
+	noticed_work(&f->engine, t, MS, 1, true, 2);
+	noticed_work(&f->engine, s, MS, 1, true, 3);
 	engine_mark(&f->engine, t, 4);
 	engine_advance(&f->engine, 20 * MS);
 	/* Streams of one process run at once, each at half the speed: there is one card. */
@@ -172,11 +172,11 @@ static void events_order_streams(void **state)
 	struct engine_stream *s = tenant(f, NULL), *t = tenant(f, NULL);
 	struct engine_event ev = { 0 };
 
-	engine_work(&f->engine, s, 2 * MS, 1, false, 0);
+	noticed_work(&f->engine, s, 2 * MS, 1, false, 0);
 	engine_record(&f->engine, s, &ev);
 	ev.watched = true;
 	engine_await(&f->engine, t, &ev);
-	engine_work(&f->engine, t, MS, 1, true, 9);
+	noticed_work(&f->engine, t, MS, 1, true, 9);
 	assert_false(engine_event_is_done(&ev));
 	assert_int_equal(engine_event_bound(&f->engine, &ev), 2 * MS);
 	engine_advance(&f->engine, 2 * MS);
@@ -196,8 +196,8 @@ static void waiting_occupies_nothing(void **state)
 	struct engine_stream *s = tenant(f, &p), *t = tenant(f, &q);
 
 	engine_host(&f->engine, s, ENGINE_HOST, 5);
-	engine_work(&f->engine, s, MS, 1, true, 6);
-	engine_work(&f->engine, t, 10 * MS, 1, true, 7);
+	noticed_work(&f->engine, s, MS, 1, true, 6);
+	noticed_work(&f->engine, t, 10 * MS, 1, true, 7);
 	assert_int_equal(f->seen.n, 1); /* reached at once */
 	assert_int_equal(engine_next_notice(&f->engine), 10 * MS);
 	engine_advance(&f->engine, 10 * MS);
@@ -220,14 +220,14 @@ static void spinning_occupies_but_leaves_room(void **state)
 	struct engine_stream *s2 = engine_stream_new(p, 1, SIM_STREAM_NONBLOCKING);
 
 	engine_host(&f->engine, s, ENGINE_SPIN, 1);
-	engine_work(&f->engine, s2, MS, 1, true, 2);
+	noticed_work(&f->engine, s2, MS, 1, true, 2);
 	engine_advance(&f->engine, 5 * MS);
 	/* Its own process's other stream is not held up. */
 	assert_int_equal(f->seen.n, 2);
 	assert_int_equal(f->seen.at_ns[1], MS);
 	assert_int_equal(p->busy_ns, 5 * MS);
 	/* Another process gets its slices, and pays the gaps. */
-	engine_work(&f->engine, t, 3 * MS, 1, true, 3);
+	noticed_work(&f->engine, t, 3 * MS, 1, true, 3);
 	engine_advance(&f->engine, 50 * MS);
 	assert_int_equal(f->seen.cookies[2], 3);
 	assert_int_equal(f->seen.at_ns[2],
@@ -246,9 +246,9 @@ static void legacy_stream_waits_for_both_sides(void **state)
 	struct engine_stream *legacy = engine_stream_new(p, 1, SIM_STREAM_LEGACY);
 
 	engine_host(&f->engine, blocking, ENGINE_HOST, 1);
-	engine_work(&f->engine, legacy, MS, 1, true, 2);
-	engine_work(&f->engine, blocking, MS, 1, true, 3);
-	engine_work(&f->engine, free_stream, MS, 1, true, 4);
+	noticed_work(&f->engine, legacy, MS, 1, true, 2);
+	noticed_work(&f->engine, blocking, MS, 1, true, 3);
+	noticed_work(&f->engine, free_stream, MS, 1, true, 4);
 	engine_advance(&f->engine, 5 * MS);
 	assert_int_equal(f->seen.n, 2); /* the host op reached, and the free stream's work */
 	assert_int_equal(f->seen.cookies[1], 4);
@@ -267,10 +267,10 @@ static void the_dead_leave_the_card(void **state)
 	struct engine_stream *s = tenant(f, &p), *t = tenant(f, &q);
 	struct engine_event ev = { 0 };
 
-	engine_work(&f->engine, s, 1000 * MS, 1, true, 1);
+	noticed_work(&f->engine, s, 1000 * MS, 1, true, 1);
 	engine_record(&f->engine, s, &ev);
 	engine_await(&f->engine, t, &ev);
-	engine_work(&f->engine, t, MS, 1, true, 2);
+	noticed_work(&f->engine, t, MS, 1, true, 2);
 	engine_advance(&f->engine, 3 * MS);
 	engine_proc_free(&f->engine, p);
 	assert_int_equal(f->seen.n, 0); /* no notices of the dead */
@@ -285,14 +285,14 @@ static void a_lost_card_fails_what_waits(void **state)
 	struct fixture *f = *state;
 	struct engine_stream *s = tenant(f, NULL);
 
-	engine_work(&f->engine, s, 1000 * MS, 1, false, 0);
+	noticed_work(&f->engine, s, 1000 * MS, 1, false, 0);
 	engine_mark(&f->engine, s, 1);
 	engine_advance(&f->engine, MS);
 	engine_card_fail(&f->engine, f->card);
 	assert_int_equal(f->seen.n, 1);
 	assert_true(f->seen.failed[0]);
 	assert_true(engine_stream_is_idle(s));
-	engine_work(&f->engine, s, MS, 1, true, 2);
+	noticed_work(&f->engine, s, MS, 1, true, 2);
 	engine_advance(&f->engine, 2 * MS);
 	assert_int_equal(f->seen.at_ns[1], 2 * MS);
 }
@@ -303,7 +303,7 @@ static void closed_streams_finish_their_work(void **state)
 	struct engine_proc *p;
 	struct engine_stream *s = tenant(f, &p);
 
-	engine_work(&f->engine, s, MS, 1, true, 1);
+	noticed_work(&f->engine, s, MS, 1, true, 1);
 	engine_stream_close(&f->engine, s);
 	engine_advance(&f->engine, 5 * MS);
 	assert_int_equal(f->seen.n, 1);
@@ -316,7 +316,7 @@ static void busy_time_is_metered(void **state)
 	struct engine_stream *s = tenant(f, NULL);
 
 	engine_advance(&f->engine, 300 * MS);
-	engine_work(&f->engine, s, 400 * MS, 1, false, 0);
+	noticed_work(&f->engine, s, 400 * MS, 1, false, 0);
 	engine_advance(&f->engine, 60000 * MS);
 	assert_int_equal(meter_pct(&f->card->meter, 0), 0);
 	assert_int_equal(meter_pct(&f->card->meter, 1), 50);
@@ -324,7 +324,7 @@ static void busy_time_is_metered(void **state)
 	assert_int_equal(meter_pct(&f->card->meter, 3), 50);
 	assert_int_equal(meter_pct(&f->card->meter, 4), 0);
 	/* Long after, the old buckets are forgotten, not mixed up. */
-	engine_work(&f->engine, s, MS, 1, false, 0);
+	noticed_work(&f->engine, s, MS, 1, false, 0);
 	engine_advance(&f->engine, 61000 * MS);
 	assert_int_equal(meter_pct(&f->card->meter, 2), 0);
 	assert_int_equal(meter_pct(&f->card->meter, 300), 1);
@@ -386,7 +386,7 @@ static void a_group_takes_turns_with_others(void **state)
 			engine_work_on(e, t, 100 * US, 1, ENGINE_ALL / 2);
 	}
 	for (int k = 0; k < 1000; k++)
-		engine_work(e, s, 100 * US, 1, false, 0);
+		noticed_work(e, s, 100 * US, 1, false, 0);
 	engine_advance(e, 80 * (SLICE + GAP));
 	/* A slice each, and in the group's both run: twice the work. */
 	assert_in_range(p->busy_ns, 39 * SLICE, 41 * SLICE);
