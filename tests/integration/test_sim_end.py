@@ -87,6 +87,24 @@ def test_xid_and_lost_gpu(sim):  # noqa: F811
     sim.run("start(); ok(cu.cuMemAlloc(1))")
 
 
+def test_launches_on_a_lost_gpu_do_not_wait(sim):  # noqa: F811
+    """Launches that the server drops leave room in the launch queue, which holds 1,024."""
+    client = sim.popen("""
+        start()
+        flag = ok(cu.cuMemAlloc(4))
+        f, spin = kernel("allot_sim_60000000us_132b"), kernel("allot_sim_spin_1b")
+        ok(launch(f))
+        print("up", flush=True)
+        cu.cuCtxSynchronize()
+        for i in range(1100):
+            launch(f)
+            cu.cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, 0, ((flag,), (None,)), 0)
+        """)
+    assert client.stdout.readline() == "up\n"
+    sim.ctl("lose", "0")
+    assert client.wait(60) == 0
+
+
 def test_calls_fail_after_the_server_is_killed(sim):  # noqa: F811
     client = sim.popen("""
         start()

@@ -101,7 +101,7 @@ struct client {
 	struct id_map streams, events;
 	struct waiter *waiters;
 	uint32_t room_req;
-	/* launches that came after their card was lost; they count as completed */
+	/* launches that could not be queued, because the card or stream was gone or memory ran out: the client counts them */
 	uint64_t completed_before;
 	unsigned char in[16384];
 	size_t in_at, in_end;

@@ -367,6 +367,7 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 {
 	struct engine_stream *stream = map_get(&c->streams, m->id);
 	enum engine_op_kind kind = m->type == SIM_SPIN ? ENGINE_SPIN : ENGINE_HOST;
+	uint64_t launches = m->type == SIM_WORK ? m->arg[1] : m->type == SIM_SPIN;
 
 	switch (m->type) {
 	case SIM_STREAM_FREE:
@@ -378,6 +379,7 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 	default: return false;
 	}
 	if (!stream) {
+		c->completed_before += launches;
 		server_reply(s, c, m->req, SIM_BAD_HANDLE, NULL, NULL, 0);
 		return true;
 	}
@@ -387,16 +389,15 @@ static bool stream_handle(struct server *s, struct client *c, const struct sim_r
 		engine_stream_close(&s->engine, stream);
 		break;
 	case SIM_WORK:
-		if (!is_lost(s, c, m->card))
-			engine_work(&s->engine, stream, m->arg[0], (uint32_t)m->arg[1],
-				    (uint32_t)m->arg[2], m->arg[3] & 7);
-		else
-			c->completed_before += m->arg[1];
+		if (is_lost(s, c, m->card) ||
+		    !engine_work(&s->engine, stream, m->arg[0], (uint32_t)launches,
+				 (uint32_t)m->arg[2], m->arg[3] & 7))
+			c->completed_before += launches;
 		break;
 	case SIM_HOST:
 	case SIM_SPIN:
-		if (!is_lost(s, c, m->card))
-			engine_host(&s->engine, stream, kind, m->arg[0]);
+		if (is_lost(s, c, m->card) || !engine_host(&s->engine, stream, kind, m->arg[0]))
+			c->completed_before += launches;
 		break;
 	case SIM_STREAM_QUERY:
 		server_reply(s, c, m->req, is_lost(s, c, m->card) ? SIM_CARD_LOST : SIM_OK,
