@@ -51,6 +51,17 @@ def test_a_green_context_has_streams(sim):     # noqa: F811
         """)
 
 
+def test_a_full_stack_of_contexts_takes_no_new_one(sim):     # noqa: F811
+    sim.run(PREAMBLE + """
+        before, context = used(), ok(cu.cuCtxGetCurrent())
+        for i in range(63):
+            ok(cu.cuCtxPushCurrent(context))
+        made = c.c_void_p()
+        assert cuda.cuCtxCreate_v2(c.byref(made), 0, 0) == 2
+        assert used() == before
+        """)
+
+
 def test_a_managed_variable_is_host_accessible(sim):     # noqa: F811
     sim.run(PREAMBLE + """
         library, at, size = c.c_void_p(), c.c_ulonglong(), c.c_size_t()

@@ -131,6 +131,9 @@ def test_vmm_lives_until_released_and_unmapped(sim):  # noqa: F811
         h = ok(cu.cuMemCreate(64 * MIB, prop(), 0))
         assert used() - base == 64 * MIB
         va = ok(cu.cuMemAddressReserve(64 * MIB, 0, 0, 0))
+        end = (1 << 64) - 64 * MIB   # with 64 MiB more, it is 0
+        assert cu.cuMemMap(va, 64 * MIB, end, h, 0)[0] == R.CUDA_ERROR_INVALID_VALUE
+        assert cu.cuMemMap(va, end, 64 * MIB, h, 0)[0] == R.CUDA_ERROR_INVALID_VALUE
         ok(cu.cuMemMap(va, 64 * MIB, 0, h, 0))
         a = cu.CUmemAccessDesc(); a.location = prop().location
         a.flags = cu.CUmemAccess_flags.CU_MEM_ACCESS_FLAGS_PROT_READWRITE

@@ -230,6 +230,7 @@ static CUresult create(CUcontext *ctx, unsigned int flags, CUdevice dev)
 {
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
+	SIM_FAIL_IF(stack.n == STACK_MAX, CUDA_ERROR_OUT_OF_MEMORY);
 	pthread_mutex_lock(&sim.lock);
 	CUresult r = context_new(dev, flags, false, ctx);
 	pthread_mutex_unlock(&sim.lock);

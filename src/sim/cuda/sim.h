@@ -181,6 +181,12 @@ enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
 extern struct sim sim;
 extern pthread_mutex_t sim_capture_lock, sim_event_lock;
 
+/* True if `bytes` bytes from `offset` on are inside of `whole` bytes. The program may have given any numbers. */
+static inline bool sim_is_within(uint64_t offset, uint64_t bytes, uint64_t whole)
+{
+	return bytes <= whole && offset <= whole - bytes;
+}
+
 /* If `call` fails, returns its error from the function that contains SIM_TRY(). */
 #define SIM_TRY(call) \
 	do { \

@@ -49,7 +49,7 @@ CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memo
 {
 	SIM_ENTER(cuExternalMemoryGetMappedBuffer);
 	SIM_FAIL_IF(!ptr || !memory || !desc || !desc->size ||
-			    desc->offset + desc->size > memory->bytes,
+			    !sim_is_within(desc->offset, desc->size, memory->bytes),
 		    CUDA_ERROR_INVALID_VALUE);
 	pthread_mutex_lock(&sim.lock);
 	struct sim_region *region = sim_va_new(REGION_LINEAR, desc->size, 0);

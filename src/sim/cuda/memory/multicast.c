@@ -60,8 +60,8 @@ static CUresult bind_memory(CUmemGenericAllocationHandle object, size_t offset, 
 	struct binding *binding;
 
 	SIM_FAIL_IF(!is_object(vmm) || !memory || !memory->block || !bytes || offset % SIM_UNIT ||
-			    bytes % SIM_UNIT || offset + bytes > vmm->bytes ||
-			    memory_offset + bytes > memory->bytes ||
+			    bytes % SIM_UNIT || !sim_is_within(offset, bytes, vmm->bytes) ||
+			    !sim_is_within(memory_offset, bytes, memory->bytes) ||
 			    !(vmm->devices >> memory->prop.location.id & 1),
 		    CUDA_ERROR_INVALID_VALUE);
 	for (binding = vmm->bindings; binding; binding = binding->next)

@@ -150,5 +150,5 @@ bool sim_va_has_bytes(uint64_t addr, uint64_t n)
 	struct sim_region *region = sim_va_find(addr);
 	if (region && region->kind == REGION_RESERVED)
 		return sim_vmm_has_bytes(addr, n);
-	return region && region->backed && addr + n <= region->base + region->span;
+	return region && region->backed && sim_is_within(addr - region->base, n, region->span);
 }

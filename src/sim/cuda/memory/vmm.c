@@ -223,7 +223,8 @@ static struct reserved *find_reserved(CUdeviceptr ptr, uint64_t bytes,
 {
 	struct sim_region *region = sim_va_find(ptr);
 
-	if (!region || region->kind != REGION_RESERVED || ptr + bytes > region->base + region->span)
+	if (!region || region->kind != REGION_RESERVED ||
+	    !sim_is_within(ptr - region->base, bytes, region->span))
 		return NULL;
 	*ret_region = region;
 	return region->detail;
@@ -273,7 +274,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 	struct vmm *vmm = sim_vmm_of(handle);
 	struct reserved *reserved = find_reserved(ptr, bytes, &region);
 	if (vmm && vmm->refs && reserved && bytes && !flags && !(ptr % SIM_UNIT) &&
-	    !(bytes % SIM_UNIT) && !(offset % SIM_UNIT) && offset + bytes <= vmm->bytes) {
+	    !(bytes % SIM_UNIT) && !(offset % SIM_UNIT) && sim_is_within(offset, bytes, vmm->bytes)) {
 		r = CUDA_SUCCESS;
 		for (struct mapping *m = reserved->mappings; m; m = m->next)
 			if (ptr < m->base + m->bytes && m->base < ptr + bytes)
@@ -348,7 +349,7 @@ bool sim_vmm_has_bytes(uint64_t addr, uint64_t n)
 {
 	struct mapping *m = find_mapping(addr);
 
-	return m && m->vmm->bytes_at && addr + n <= m->base + m->bytes;
+	return m && m->vmm->bytes_at && sim_is_within(addr - m->base, n, m->bytes);
 }
 
 struct vmm *sim_vmm_at(CUdeviceptr ptr)
