@@ -303,57 +303,34 @@ CUresult cuCtxSetCurrent(CUcontext ctx)
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxGetDevice(CUdevice *dev)
+/* Replaces NULL by the current context. */
+static CUresult given_or_current(CUcontext *ctx)
 {
-	CUcontext ctx;
+	if (!*ctx)
+		return sim_need_context(ctx);
+	return sim_context_is_valid(*ctx) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
 
-	SIM_ENTER(cuCtxGetDevice);
-	SIM_TRY(sim_need_context(&ctx));
+static CUresult synchronize(CUcontext ctx)
+{
+	SIM_TRY(given_or_current(&ctx));
+	SIM_UNSAFE();
+	return sim_context_wait(ctx);
+}
+
+SIM_FUNCTION(cuCtxSynchronize, (void), synchronize(NULL))
+SIM_FUNCTION(cuCtxSynchronize_v2, (CUcontext ctx), synchronize(ctx))
+
+static CUresult get_device(CUdevice *dev, CUcontext ctx)
+{
+	SIM_TRY(given_or_current(&ctx));
 	SIM_FAIL_IF(!dev, CUDA_ERROR_INVALID_VALUE);
 	*dev = ctx->dev;
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxSynchronize(void)
-{
-	CUcontext ctx;
-
-	SIM_ENTER(cuCtxSynchronize);
-	SIM_TRY(sim_need_context(&ctx));
-	SIM_UNSAFE();
-	return sim_context_wait(ctx);
-}
-
-CUresult cuCtxSynchronize_v2(CUcontext ctx)
-{
-	CUresult r = CUDA_SUCCESS;
-
-	SIM_ENTER(cuCtxSynchronize_v2);
-	if (!ctx)
-		r = sim_need_context(&ctx);
-	else if (!sim_context_is_valid(ctx))
-		r = CUDA_ERROR_INVALID_CONTEXT;
-	if (r != CUDA_SUCCESS)
-		return r;
-	SIM_UNSAFE();
-	return sim_context_wait(ctx);
-}
-
-CUresult cuCtxGetDevice_v2(CUdevice *dev, CUcontext ctx)
-{
-	CUresult r = CUDA_SUCCESS;
-
-	SIM_ENTER(cuCtxGetDevice_v2);
-	if (!ctx)
-		r = sim_need_context(&ctx);
-	else if (!sim_context_is_valid(ctx))
-		r = CUDA_ERROR_INVALID_CONTEXT;
-	if (r == CUDA_SUCCESS && !dev)
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r == CUDA_SUCCESS)
-		*dev = ctx->dev;
-	return r;
-}
+SIM_FUNCTION(cuCtxGetDevice, (CUdevice * dev), get_device(dev, NULL))
+SIM_FUNCTION(cuCtxGetDevice_v2, (CUdevice * dev, CUcontext ctx), get_device(dev, ctx))
 
 CUresult cuCtxGetApiVersion(CUcontext ctx, unsigned int *version)
 {
@@ -385,16 +362,12 @@ CUresult cuCtxSetFlags(unsigned int flags)
 
 CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
 {
-	CUresult r = CUDA_SUCCESS;
-
 	SIM_ENTER(cuCtxGetId);
 	if (!ctx)
-		r = sim_need_context(&ctx);
-	if (r == CUDA_SUCCESS && (!id || !sim_context_is_valid(ctx)))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r == CUDA_SUCCESS)
-		*id = ctx->id;
-	return r;
+		SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(!id || !sim_context_is_valid(ctx), CUDA_ERROR_INVALID_VALUE);
+	*id = ctx->id;
+	return CUDA_SUCCESS;
 }
 
 /* Takes GPU memory for stack bytes above STACK_BYTES at once. The real driver takes it only at the next launch. */
@@ -422,14 +395,12 @@ CUresult cuCtxSetLimit(CUlimit limit, size_t value)
 	CUcontext ctx;
 
 	SIM_ENTER(cuCtxSetLimit);
-	CUresult r = sim_need_context(&ctx);
-	if (r == CUDA_SUCCESS && (limit < 0 || limit > 8))
-		r = CUDA_ERROR_INVALID_VALUE;
-	if (r == CUDA_SUCCESS && limit == LIMIT_STACK)
+	SIM_TRY(sim_need_context(&ctx));
+	SIM_FAIL_IF(limit < 0 || limit > 8, CUDA_ERROR_INVALID_VALUE);
+	if (limit == LIMIT_STACK)
 		return set_stack(ctx, value);
-	if (r == CUDA_SUCCESS)
-		ctx->limits[limit] = value;
-	return r;
+	ctx->limits[limit] = value;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetLimit(size_t *value, CUlimit limit)

@@ -163,23 +163,19 @@ SIM_FUNCTION(cuGraphInstantiateWithFlags,
 	     (CUgraphExec * exec, CUgraph graph, unsigned long long flags),
 	     instantiate(exec, graph, flags))
 
-CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
-			    size_t log_size)
+static CUresult with_log(CUgraphExec *exec, CUgraph graph, char *log, size_t log_size)
 {
-	SIM_ENTER(cuGraphInstantiate);
 	if (log && log_size)
 		log[0] = '\0';
 	return instantiate(exec, graph, 0);
 }
 
-CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *error_node, char *log,
-			       size_t log_size)
-{
-	SIM_ENTER(cuGraphInstantiate_v2);
-	if (log && log_size)
-		log[0] = '\0';
-	return instantiate(exec, graph, 0);
-}
+SIM_FUNCTION(cuGraphInstantiate,
+	     (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_size),
+	     with_log(exec, graph, log, log_size))
+SIM_FUNCTION(cuGraphInstantiate_v2,
+	     (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t log_size),
+	     with_log(exec, graph, log, log_size))
 
 static CUresult with_params(CUgraphExec *exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params,
 			    bool ptds)

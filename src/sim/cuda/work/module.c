@@ -141,14 +141,22 @@ SIM_FUNCTION(cuModuleLoadDataEx,
 SIM_FUNCTION(cuModuleLoadFatBinary, (CUmodule * module, const void *image),
 	     load_image(module, image))
 
-CUresult cuModuleUnload(CUmodule module)
+static bool is_module(CUmodule module)
 {
-	SIM_ENTER(cuModuleUnload);
-	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	return module && module->magic == MAGIC_MODULE;
+}
+
+static CUresult module_unload(CUmodule module)
+{
+	SIM_FAIL_IF(!is_module(module), CUDA_ERROR_INVALID_HANDLE);
 	SIM_WITH_LOCK();
 	unload(module);
 	return CUDA_SUCCESS;
 }
+
+SIM_FUNCTION(cuModuleUnload, (CUmodule module), module_unload(module))
+/* A library is a module and a kernel is a function, so one struct serves both handles. */
+SIM_FUNCTION(cuLibraryUnload, (CUlibrary library), module_unload((CUmodule)library))
 
 static void cost_of_name(CUfunction f)
 {
@@ -169,7 +177,7 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 	CUfunction f;
 
 	SIM_FAIL_IF(!ret_f || !name || !*name, CUDA_ERROR_INVALID_VALUE);
-	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!is_module(module), CUDA_ERROR_INVALID_HANDLE);
 	pthread_mutex_lock(&sim.lock);
 	for (f = module->functions; f; f = f->next)
 		if (!strcmp(f->name, name))
@@ -205,7 +213,7 @@ static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, con
 {
 	CUdeviceptr at = 0;
 
-	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!is_module(module), CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
 	/* Each call may return a new address, because no program depends on the variable's contents. */
 	pthread_mutex_lock(&sim.lock);
@@ -231,7 +239,6 @@ CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
 	return CUDA_SUCCESS;
 }
 
-/* A library is a module and a kernel is a function, so one struct serves both handles. */
 SIM_FUNCTION(cuLibraryLoadData,
 	     (CUlibrary * library, const void *image, CUjit_option *jit, void **jit_values,
 	      unsigned int jit_n, CUlibraryOption *options, void **values, unsigned int n),
@@ -241,25 +248,13 @@ SIM_FUNCTION(cuLibraryLoadFromFile,
 	      unsigned int jit_n, CUlibraryOption *options, void **values, unsigned int n),
 	     load_file((CUmodule *)library, path))
 
-CUresult cuLibraryUnload(CUlibrary library)
-{
-	CUmodule module = (CUmodule)library;
-
-	SIM_ENTER(cuLibraryUnload);
-	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
-	SIM_WITH_LOCK();
-	unload(module);
-	return CUDA_SUCCESS;
-}
-
 SIM_FUNCTION(cuLibraryGetKernel, (CUkernel * kernel, CUlibrary library, const char *name),
 	     get_function((CUfunction *)kernel, (CUmodule)library, name))
 
 CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 {
 	SIM_ENTER(cuLibraryGetModule);
-	SIM_FAIL_IF(!library || ((CUmodule)library)->magic != MAGIC_MODULE,
-		    CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!is_module((CUmodule)library), CUDA_ERROR_INVALID_HANDLE);
 	*module = (CUmodule)library;
 	return CUDA_SUCCESS;
 }
@@ -271,7 +266,7 @@ CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library,
 	CUdeviceptr at;
 
 	SIM_ENTER(cuLibraryGetManaged);
-	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
+	SIM_FAIL_IF(!is_module(module), CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
 	SIM_TRY(cuMemAllocManaged(&at, GLOBAL_BYTES, CU_MEM_ATTACH_GLOBAL));
 	if (ptr)
