@@ -141,35 +141,30 @@ static void context_end(CUcontext ctx)
 CUresult cuDevicePrimaryCtxRetain(CUcontext *ctx, CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);
-	CUresult r = CUDA_SUCCESS;
 
 	SIM_ENTER(cuDevicePrimaryCtxRetain);
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
 	if (!device->primary)
-		r = context_new(dev, device->primary_flags, true, &device->primary);
-	if (r == CUDA_SUCCESS) {
-		device->primary_refs++;
-		*ctx = device->primary;
-	}
-	return r;
+		SIM_TRY(context_new(dev, device->primary_flags, true, &device->primary));
+	device->primary_refs++;
+	*ctx = device->primary;
+	return CUDA_SUCCESS;
 }
 
 static CUresult primary_release(CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);
-	CUresult r = CUDA_SUCCESS;
 
 	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
-	if (!device->primary_refs) {
-		r = CUDA_ERROR_INVALID_CONTEXT;
-	} else if (--device->primary_refs == 0) {
+	SIM_FAIL_IF(!device->primary_refs, CUDA_ERROR_INVALID_CONTEXT);
+	if (--device->primary_refs == 0) {
 		context_end(device->primary);
 		device->primary = NULL;
 	}
-	return r;
+	return CUDA_SUCCESS;
 }
 
 SIM_FUNCTION(cuDevicePrimaryCtxRelease, (CUdevice dev), primary_release(dev))
@@ -231,10 +226,9 @@ static CUresult create(CUcontext *ctx, unsigned int flags, CUdevice dev)
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	SIM_FAIL_IF(stack.n == STACK_MAX, CUDA_ERROR_OUT_OF_MEMORY);
-	pthread_mutex_lock(&sim.lock);
-	CUresult r = context_new(dev, flags, false, ctx);
-	pthread_mutex_unlock(&sim.lock);
-	return r == CUDA_SUCCESS ? push(*ctx) : r;
+	SIM_WITH_LOCK();
+	SIM_TRY(context_new(dev, flags, false, ctx));
+	return push(*ctx);
 }
 
 SIM_FUNCTION(cuCtxCreate_v2, (CUcontext * ctx, unsigned int flags, CUdevice dev),
@@ -255,18 +249,12 @@ SIM_FUNCTION(cuCtxCreate_v4,
 
 CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
-	CUresult r = CUDA_SUCCESS;
-
 	SIM_ENTER(cuCtxDestroy_v2);
-	pthread_mutex_lock(&sim.lock);
-	if (!is_listed(ctx) || ctx->primary)
-		r = CUDA_ERROR_INVALID_CONTEXT;
-	else
-		context_end(ctx);
-	pthread_mutex_unlock(&sim.lock);
-	if (r == CUDA_SUCCESS && sim_current() == ctx)
-		stack.n--;
-	return r;
+	SIM_WITH_LOCK();
+	SIM_FAIL_IF(!is_listed(ctx) || ctx->primary, CUDA_ERROR_INVALID_CONTEXT);
+	context_end(ctx);
+	stack.n -= sim_current() == ctx;
+	return CUDA_SUCCESS;
 }
 
 SIM_FUNCTION(cuCtxPushCurrent_v2, (CUcontext ctx), push(ctx))
@@ -375,19 +363,16 @@ static CUresult set_stack(CUcontext ctx, size_t bytes)
 {
 	uint64_t threads = (uint64_t)sim_context_device(ctx)->info.sms * THREADS_PER_SM;
 	uint32_t block = 0;
-	CUresult r = CUDA_SUCCESS;
 
 	SIM_FAIL_IF(bytes > STACK_MAX_BYTES, CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
 	if (bytes > STACK_BYTES)
-		r = sim_block_new(ctx->dev, sim_round(ctx->dev, (bytes - STACK_BYTES) * threads),
-				  SIM_BLOCK_DATA, &block);
-	if (r == CUDA_SUCCESS) {
-		sim_block_free(ctx->stack_block);
-		ctx->stack_block = block;
-		ctx->limits[LIMIT_STACK] = bytes;
-	}
-	return r;
+		SIM_TRY(sim_block_new(ctx->dev, sim_round(ctx->dev, (bytes - STACK_BYTES) * threads),
+				      SIM_BLOCK_DATA, &block));
+	sim_block_free(ctx->stack_block);
+	ctx->stack_block = block;
+	ctx->limits[LIMIT_STACK] = bytes;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetLimit(CUlimit limit, size_t value)

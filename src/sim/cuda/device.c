@@ -247,7 +247,6 @@ CUresult cuDeviceGetExecAffinitySupport(int *value, CUexecAffinityType type, CUd
 static CUresult peer_access(CUcontext peer, bool on)
 {
 	CUcontext ctx;
-	CUresult r = CUDA_SUCCESS;
 
 	SIM_TRY(sim_need_context(&ctx));
 	SIM_FAIL_IF(!peer || peer->magic != MAGIC_CONTEXT || peer->dev == ctx->dev,
@@ -256,11 +255,10 @@ static CUresult peer_access(CUcontext peer, bool on)
 		    CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
 	uint32_t bit = 1u << peer->dev;
 	SIM_WITH_LOCK();
-	if (on == !!(ctx->peers & bit))
-		r = on ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
-	else
-		ctx->peers ^= bit;
-	return r;
+	SIM_FAIL_IF(on == !!(ctx->peers & bit), on ? CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+						   : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+	ctx->peers ^= bit;
+	return CUDA_SUCCESS;
 }
 
 SIM_FUNCTION(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags),

@@ -200,17 +200,19 @@ static inline bool sim_is_within(uint64_t offset, uint64_t bytes, uint64_t whole
 			return error; \
 	} while (0)
 
-static inline pthread_mutex_t *sim_lock(void)
+static inline pthread_mutex_t *sim_lock(pthread_mutex_t *lock)
 {
-	pthread_mutex_lock(&sim.lock);
-	return &sim.lock;
+	pthread_mutex_lock(lock);
+	return lock;
 }
 static inline void sim_unlock(pthread_mutex_t **lock)
 {
 	pthread_mutex_unlock(*lock);
 }
-#define SIM_WITH_LOCK() \
-	__attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *sim_lock_ = sim_lock()
+/* Holds a lock until the end of the scope; SIM_WITH_LOCK() holds sim.lock. */
+#define SIM_WITH(lock) \
+	__attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *sim_lock_ = sim_lock(lock)
+#define SIM_WITH_LOCK() SIM_WITH(&sim.lock)
 
 /* lib.c. SIM_ENTER begins each entry point: it fails before cuInit(), or if ALLOT_SIM_FAULT asks for a fault there. */
 CUresult sim_enter_slow(const char *name, bool needs_init);
@@ -265,6 +267,14 @@ CUdevice sim_device_with_card(uint64_t card);   /* -1 if the process does not se
 static inline struct sim_device *sim_context_device(CUcontext ctx)
 {
 	return &sim.devices[ctx->dev];
+}
+
+/* Sets the bit of the device in *access, or clears it. */
+static inline void sim_set_access(uint32_t *access, const CUmemAccessDesc *desc)
+{
+	uint32_t bit = 1u << desc->location.id;
+
+	*access = desc->flags ? *access | bit : *access & ~bit;
 }
 
 /* sm_share.c. Returns the number of SMs that a new context may use, by CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */

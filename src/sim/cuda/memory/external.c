@@ -51,14 +51,11 @@ CUresult cuExternalMemoryGetMappedBuffer(CUdeviceptr *ptr, CUexternalMemory memo
 	SIM_FAIL_IF(!ptr || !memory || !desc || !desc->size ||
 			    !sim_is_within(desc->offset, desc->size, memory->bytes),
 		    CUDA_ERROR_INVALID_VALUE);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	struct sim_region *region = sim_va_new(REGION_LINEAR, desc->size, 0);
-	if (region) {
-		region->bytes = desc->size;
-		region->dev = memory->dev;
-	}
-	pthread_mutex_unlock(&sim.lock);
 	SIM_FAIL_IF(!region, CUDA_ERROR_OUT_OF_MEMORY);
+	region->bytes = desc->size;
+	region->dev = memory->dev;
 	*ptr = region->base;
 	return CUDA_SUCCESS;
 }

@@ -165,28 +165,26 @@ static struct sim_region *opened_before(uint64_t name, CUcontext ctx)
 	return region;
 }
 
+/* Managed memory, pools and memory of the virtual memory API have no handle of this kind. */
+static bool has_ipc(const struct sim_region *region)
+{
+	return !region->managed && (region->kind == REGION_LINEAR || region->kind == REGION_HEAP);
+}
+
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct sim_region *region;
-	struct ipc ipc = { 0 };
 	uint64_t base, bytes, val[5];
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuIpcGetMemHandle);
-	pthread_mutex_lock(&sim.lock);
-	/* Managed memory, pools and memory of the virtual memory API have no handle of this kind. */
-	if (handle && sim_allocation_at(ptr, &base, &bytes, &region) && !region->managed &&
-	    (region->kind == REGION_LINEAR || region->kind == REGION_HEAP)) {
-		r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block },
-			     val);
-		ipc = (struct ipc){ val[0], base - region->base, region->bytes };
-	}
-	pthread_mutex_unlock(&sim.lock);
-	if (r == CUDA_SUCCESS) {
-		memset(handle, 0, sizeof(*handle));
-		memcpy(handle->reserved, &ipc, sizeof(ipc));
-	}
-	return r;
+	SIM_WITH_LOCK();
+	SIM_FAIL_IF(!handle || !sim_allocation_at(ptr, &base, &bytes, &region) || !has_ipc(region),
+		    CUDA_ERROR_INVALID_VALUE);
+	SIM_TRY(sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block }, val));
+	struct ipc ipc = { val[0], base - region->base, region->bytes };
+	memset(handle, 0, sizeof(*handle));
+	memcpy(handle->reserved, &ipc, sizeof(ipc));
+	return CUDA_SUCCESS;
 }
 
 static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_region **ret_region)
@@ -284,10 +282,7 @@ static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr
 		break;
 	case 8: /* IS_MANAGED */ *(int *)value = device && region->managed; break;
 	case 9: /* DEVICE_ORDINAL */ *(int *)value = device ? region->dev : known ? 0 : -2; break;
-	case 10: /* IS_LEGACY_CUDA_IPC_CAPABLE */
-		*(int *)value = device && !region->managed &&
-				(region->kind == REGION_LINEAR || region->kind == REGION_HEAP);
-		break;
+	case 10: /* IS_LEGACY_CUDA_IPC_CAPABLE */ *(int *)value = device && has_ipc(region); break;
 	case 11: /* RANGE_START_ADDR */ *(uint64_t *)value = base; break;
 	case 12: /* RANGE_SIZE */ *(size_t *)value = bytes; break;
 	case 13: /* MAPPED */ *(int *)value = known; break;

@@ -100,12 +100,10 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 			    row < width_bytes || height > (1ull << 44) / row,
 		    CUDA_ERROR_INVALID_VALUE);
 	SIM_UNSAFE();
-	pthread_mutex_lock(&sim.lock);
-	CUresult r = sim_alloc(ctx, row * height, ptr);
-	pthread_mutex_unlock(&sim.lock);
-	if (r == CUDA_SUCCESS)
-		*pitch = row;
-	return r;
+	SIM_WITH_LOCK();
+	SIM_TRY(sim_alloc(ctx, row * height, ptr));
+	*pitch = row;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr *ptr, size_t bytes, unsigned int flags)
@@ -195,10 +193,9 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr p
 	uint64_t at = 0, n = 0;
 
 	SIM_ENTER(cuMemGetAddressRange_v2);
-	pthread_mutex_lock(&sim.lock);
-	bool found = sim_allocation_at(ptr, &at, &n, &region) || sim_host_find(ptr, &at, &n);
-	pthread_mutex_unlock(&sim.lock);
-	SIM_FAIL_IF(!found, CUDA_ERROR_NOT_FOUND);
+	SIM_WITH_LOCK();
+	SIM_FAIL_IF(!sim_allocation_at(ptr, &at, &n, &region) && !sim_host_find(ptr, &at, &n),
+		    CUDA_ERROR_NOT_FOUND);
 	if (base)
 		*base = at;
 	if (bytes)

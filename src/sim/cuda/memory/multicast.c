@@ -28,28 +28,23 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *object, const CUmultica
 
 	SIM_ENTER(cuMulticastCreate);
 	SIM_FAIL_IF(!object || !is_valid(prop), CUDA_ERROR_INVALID_VALUE);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	struct vmm *vmm = sim_vmm_new(&none, prop->size, 0);
 	if (vmm)
 		vmm->is_multicast = true;
-	pthread_mutex_unlock(&sim.lock);
 	*object = (uintptr_t)vmm;
 	return vmm ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice dev)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMulticastAddDevice);
 	SIM_FAIL_IF(!sim_device_of(dev), CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
 	struct vmm *vmm = sim_vmm_of(object);
-	if (is_object(vmm) && !(vmm->devices >> dev & 1)) {
-		vmm->devices |= 1u << dev;
-		r = CUDA_SUCCESS;
-	}
-	return r;
+	SIM_FAIL_IF(!is_object(vmm) || vmm->devices >> dev & 1, CUDA_ERROR_INVALID_VALUE);
+	vmm->devices |= 1u << dev;
+	return CUDA_SUCCESS;
 }
 
 /* Call with sim.lock held. */
@@ -113,22 +108,19 @@ SIM_FUNCTION(cuMulticastBindAddr_v2,
 CUresult cuMulticastUnbind(CUmemGenericAllocationHandle object, CUdevice dev, size_t offset,
 			   size_t bytes)
 {
-	struct binding **at = NULL, *binding = NULL;
-
 	SIM_ENTER(cuMulticastUnbind);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	struct vmm *vmm = sim_vmm_of(object);
-	for (at = vmm ? &vmm->bindings : NULL; at && *at; at = &(*at)->next) {
-		binding = *at;
-		if (binding->dev == dev && binding->offset == offset && binding->bytes == bytes) {
-			*at = binding->next;
-			binding->memory->maps--;
-			sim_vmm_check(binding->memory);
-			break;
-		}
-		binding = NULL;
+	for (struct binding **at = vmm ? &vmm->bindings : NULL; at && *at; at = &(*at)->next) {
+		struct binding *binding = *at;
+
+		if (binding->dev != dev || binding->offset != offset || binding->bytes != bytes)
+			continue;
+		*at = binding->next;
+		binding->memory->maps--;
+		sim_vmm_check(binding->memory);
+		free(binding);
+		return CUDA_SUCCESS;
 	}
-	pthread_mutex_unlock(&sim.lock);
-	free(binding);
-	return binding ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+	return CUDA_ERROR_INVALID_VALUE;
 }

@@ -274,10 +274,9 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 			    bool ptds)
 {
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!ptr || !bytes, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(sim_fault_oom() || bytes > 1ull << 44, CUDA_ERROR_OUT_OF_MEMORY);
 	if (sim_is_capturing(stream)) {
@@ -291,13 +290,10 @@ static CUresult alloc_async(CUdeviceptr *ptr, size_t bytes, CUmemoryPool pool, C
 	}
 	SIM_WITH_LOCK();
 	if (pool)
-		r = sim_pool_is(pool) && !pool->is_imported ? CUDA_SUCCESS
-							    : CUDA_ERROR_INVALID_VALUE;
+		SIM_FAIL_IF(!sim_pool_is(pool) || pool->is_imported, CUDA_ERROR_INVALID_VALUE);
 	else if (!(pool = sim.devices[stream->ctx->dev].pool))
-		r = sim_pool_default(stream->ctx->dev, &pool);
-	if (r == CUDA_SUCCESS)
-		r = pool_alloc(pool, bytes, ptr);
-	return r;
+		SIM_TRY(sim_pool_default(stream->ctx->dev, &pool));
+	return pool_alloc(pool, bytes, ptr);
 }
 
 SIM_TWINS(cuMemAllocAsync, _ptsz, (CUdeviceptr * ptr, size_t bytes, CUstream stream),
@@ -309,17 +305,15 @@ SIM_TWINS(cuMemAllocFromPoolAsync, _ptsz,
 static CUresult free_async(CUdeviceptr ptr, CUstream handle, bool ptds)
 {
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	if (sim_is_capturing(stream)) {
 		sim_capture_step(stream, &(struct sim_step){ .kind = STEP_FREE, .addr = ptr }, &r);
 		return r;
 	}
 	SIM_WITH_LOCK();
-	r = sim_free(ptr);
-	return r;
+	return sim_free(ptr);
 }
 
 SIM_TWINS(cuMemFreeAsync, _ptsz, (CUdeviceptr ptr, CUstream stream),

@@ -12,32 +12,25 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)
 CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);
-	CUresult r = CUDA_SUCCESS;
 
 	SIM_ENTER(cuDeviceGetMemPool);
 	SIM_FAIL_IF(!pool, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
-	if (device->pool)
-		*pool = device->pool;
-	else
-		r = sim_pool_default(dev, pool);
-	return r;
+	*pool = device->pool;
+	return *pool ? CUDA_SUCCESS : sim_pool_default(dev, pool);
 }
 
 CUresult cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
 	struct sim_device *device = sim_device_of(dev);
-	CUresult r = CUDA_SUCCESS;
 
 	SIM_ENTER(cuDeviceSetMemPool);
 	SIM_FAIL_IF(!device, CUDA_ERROR_INVALID_DEVICE);
 	SIM_WITH_LOCK();
-	if (!sim_pool_is(pool) || pool->dev != dev)
-		r = CUDA_ERROR_INVALID_VALUE;
-	else
-		device->pool = pool;
-	return r;
+	SIM_FAIL_IF(!sim_pool_is(pool) || pool->dev != dev, CUDA_ERROR_INVALID_VALUE);
+	device->pool = pool;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
@@ -62,16 +55,12 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 CUresult cuMemPoolDestroy(CUmemoryPool pool)
 {
 	SIM_ENTER(cuMemPoolDestroy);
-	pthread_mutex_lock(&sim.lock);
-	if (!sim_pool_is(pool) || pool->is_default) {
-		pthread_mutex_unlock(&sim.lock);
-		return CUDA_ERROR_INVALID_VALUE;
-	}
+	SIM_WITH_LOCK();
+	SIM_FAIL_IF(!sim_pool_is(pool) || pool->is_default, CUDA_ERROR_INVALID_VALUE);
 	struct sim_device *device = &sim.devices[pool->dev];
 	if (device->pool == pool)
 		device->pool = NULL;
 	sim_pool_end(pool);
-	pthread_mutex_unlock(&sim.lock);
 	return CUDA_SUCCESS;
 }
 
@@ -98,64 +87,48 @@ static uint64_t *size_attribute(CUmemoryPool pool, CUmemPool_attribute attr)
 
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMemPoolGetAttribute);
 	SIM_WITH_LOCK();
-	if (value && sim_pool_is(pool) && !pool->is_imported) {
-		const uint64_t *size = size_attribute(pool, attr);
-
-		r = CUDA_SUCCESS;
-		if (size)
-			*(cuuint64_t *)value = *size;
-		else if (attr >= 1 && attr <= 3)
-			*(int *)value = pool->reuse[attr - 1];
-		else
-			r = CUDA_ERROR_INVALID_VALUE;
-	}
-	return r;
+	SIM_FAIL_IF(!value || !sim_pool_is(pool) || pool->is_imported, CUDA_ERROR_INVALID_VALUE);
+	const uint64_t *size = size_attribute(pool, attr);
+	if (size)
+		*(cuuint64_t *)value = *size;
+	else if (attr >= 1 && attr <= 3)
+		*(int *)value = pool->reuse[attr - 1];
+	else
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMemPoolSetAttribute);
 	SIM_WITH_LOCK();
-	if (value && sim_pool_is(pool)) {
-		r = CUDA_SUCCESS;
-		if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
-			pool->threshold = *(cuuint64_t *)value;
-		else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && !*(cuuint64_t *)value)
-			/* Only 0 may be written; it resets the mark to the present value. */
-			pool->reserved_high = pool->reserved;
-		else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH && !*(cuuint64_t *)value)
-			pool->used_high = pool->used;
-		else if (attr >= 1 && attr <= 3)
-			pool->reuse[attr - 1] = *(int *)value;
-		else
-			r = CUDA_ERROR_INVALID_VALUE;
-	}
-	return r;
+	SIM_FAIL_IF(!value || !sim_pool_is(pool), CUDA_ERROR_INVALID_VALUE);
+	if (attr == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+		pool->threshold = *(cuuint64_t *)value;
+	else if (attr == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && !*(cuuint64_t *)value)
+		/* Only 0 may be written; it resets the mark to the present value. */
+		pool->reserved_high = pool->reserved;
+	else if (attr == CU_MEMPOOL_ATTR_USED_MEM_HIGH && !*(cuuint64_t *)value)
+		pool->used_high = pool->used;
+	else if (attr >= 1 && attr <= 3)
+		pool->reuse[attr - 1] = *(int *)value;
+	else
+		return CUDA_ERROR_INVALID_VALUE;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *desc, size_t count)
 {
-	CUresult r = CUDA_SUCCESS;
-
 	SIM_ENTER(cuMemPoolSetAccess);
 	SIM_WITH_LOCK();
-	if (!sim_pool_is(pool) || (count && !desc))
-		r = CUDA_ERROR_INVALID_VALUE;
-	for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
-		if (!sim_device_of(desc[i].location.id))
-			r = CUDA_ERROR_INVALID_DEVICE;
-		else if (desc[i].flags)
-			pool->access |= 1u << desc[i].location.id;
-		else
-			pool->access &= ~(1u << desc[i].location.id);
+	SIM_FAIL_IF(!sim_pool_is(pool) || (count && !desc), CUDA_ERROR_INVALID_VALUE);
+	for (size_t i = 0; i < count; i++) {
+		SIM_FAIL_IF(!sim_device_of(desc[i].location.id), CUDA_ERROR_INVALID_DEVICE);
+		sim_set_access(&pool->access, &desc[i]);
 	}
-	return r;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location)

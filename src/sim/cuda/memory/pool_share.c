@@ -14,18 +14,13 @@ struct pointer {
 CUresult cuMemPoolExportToShareableHandle(void *out, CUmemoryPool pool,
 					  CUmemAllocationHandleType type, unsigned long long flags)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMemPoolExportToShareableHandle);
-	if (!out || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
-		return r;
-	pthread_mutex_lock(&sim.lock);
-	if (sim_pool_is(pool) && (pool->handle_types & type))
-		r = CUDA_SUCCESS;
-	pthread_mutex_unlock(&sim.lock);
-	if (r == CUDA_SUCCESS && (*(int *)out = memfd_create("pool", MFD_CLOEXEC)) < 0)
-		r = CUDA_ERROR_OPERATING_SYSTEM;
-	return r;
+	SIM_WITH_LOCK();
+	SIM_FAIL_IF(!out || flags || type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR ||
+			    !sim_pool_is(pool) || !(pool->handle_types & type),
+		    CUDA_ERROR_INVALID_VALUE);
+	*(int *)out = memfd_create("pool", MFD_CLOEXEC);
+	return *(int *)out < 0 ? CUDA_ERROR_OPERATING_SYSTEM : CUDA_SUCCESS;
 }
 
 CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *os_handle,
@@ -44,23 +39,19 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *os_handle,
 
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 {
-	struct pointer pointer = { 0 };
 	struct sim_region *region;
 	uint64_t base, bytes, val[5];
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemPoolExportPointer);
-	pthread_mutex_lock(&sim.lock);
-	if (data && sim_allocation_at(ptr, &base, &bytes, &region) && region->kind == REGION_POOL &&
-	    region->block && sim_pool_of(region)->handle_types) {
-		r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block },
-			     val);
-		pointer = (struct pointer){ val[0], base - region->base, bytes, { 0 } };
-	}
-	pthread_mutex_unlock(&sim.lock);
-	if (r == CUDA_SUCCESS)
-		memcpy(data, &pointer, sizeof(pointer));
-	return r;
+	SIM_WITH_LOCK();
+	SIM_FAIL_IF(!data || !sim_allocation_at(ptr, &base, &bytes, &region) ||
+			    region->kind != REGION_POOL || !region->block ||
+			    !sim_pool_of(region)->handle_types,
+		    CUDA_ERROR_INVALID_VALUE);
+	SIM_TRY(sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block }, val));
+	struct pointer pointer = { val[0], base - region->base, bytes, { 0 } };
+	memcpy(data, &pointer, sizeof(pointer));
+	return CUDA_SUCCESS;
 }
 
 /*
@@ -119,14 +110,12 @@ static CUresult open_pointer(CUmemoryPool pool, const struct pointer *pointer, C
 CUresult cuMemPoolImportPointer(CUdeviceptr *ptr, CUmemoryPool pool, CUmemPoolPtrExportData *data)
 {
 	struct pointer pointer;
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemPoolImportPointer);
-	if (!ptr || !data)
-		return r;
+	SIM_FAIL_IF(!ptr || !data, CUDA_ERROR_INVALID_VALUE);
 	memcpy(&pointer, data, sizeof(pointer));
 	SIM_WITH_LOCK();
-	if (sim_pool_is(pool) && pool->is_imported && pointer.bytes)
-		r = open_pointer(pool, &pointer, ptr);
-	return r;
+	SIM_FAIL_IF(!sim_pool_is(pool) || !pool->is_imported || !pointer.bytes,
+		    CUDA_ERROR_INVALID_VALUE);
+	return open_pointer(pool, &pointer, ptr);
 }

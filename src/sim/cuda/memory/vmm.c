@@ -145,28 +145,24 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 		     const CUmemAllocationProp *prop, unsigned long long flags)
 {
-	struct vmm *vmm = NULL;
 	uint32_t block = 0;
 
 	SIM_ENTER(cuMemCreate);
-	CUresult r = check_prop(prop);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(check_prop(prop));
 	SIM_FAIL_IF(!handle || !bytes || bytes % granularity(prop) || flags,
 		    CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(sim_fault_oom(), CUDA_ERROR_OUT_OF_MEMORY);
 	SIM_UNSAFE();
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (on_device(prop))
-		r = sim_block_new(prop->location.id, bytes, SIM_BLOCK_DATA, &block);
-	if (r == CUDA_SUCCESS && !(vmm = sim_vmm_new(prop, bytes, block))) {
+		SIM_TRY(sim_block_new(prop->location.id, bytes, SIM_BLOCK_DATA, &block));
+	struct vmm *vmm = sim_vmm_new(prop, bytes, block);
+	if (!vmm) {
 		sim_block_free(block);
-		r = CUDA_ERROR_OUT_OF_MEMORY;
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_unlock(&sim.lock);
-	if (r == CUDA_SUCCESS)
-		*handle = (uintptr_t)vmm;
-	return r;
+	*handle = (uintptr_t)vmm;
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
@@ -194,25 +190,18 @@ CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *prop,
 CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t alignment, CUdeviceptr hint,
 			     unsigned long long flags)
 {
-	struct sim_region *region = NULL;
-	struct reserved *reserved;
-
 	SIM_ENTER(cuMemAddressReserve);
 	SIM_FAIL_IF(!ptr || !bytes || bytes % SIM_UNIT || (alignment & (alignment - 1)) || flags,
 		    CUDA_ERROR_INVALID_VALUE);
-	reserved = calloc(1, sizeof(*reserved));
-	pthread_mutex_lock(&sim.lock);
-	if (reserved)
-		region = sim_va_new(REGION_RESERVED, bytes, alignment);
-	if (region) {
-		region->bytes = bytes;
-		region->detail = reserved;
-	}
-	pthread_mutex_unlock(&sim.lock);
+	SIM_WITH_LOCK();
+	struct reserved *reserved = calloc(1, sizeof(*reserved));
+	struct sim_region *region = reserved ? sim_va_new(REGION_RESERVED, bytes, alignment) : NULL;
 	if (!region) {
 		free(reserved);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
+	region->bytes = bytes;
+	region->detail = reserved;
 	*ptr = region->base;
 	return CUDA_SUCCESS;
 }
@@ -232,17 +221,15 @@ static struct reserved *find_reserved(CUdeviceptr ptr, uint64_t bytes,
 
 CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
 	struct sim_region *region;
 
 	SIM_ENTER(cuMemAddressFree);
 	SIM_WITH_LOCK();
 	struct reserved *reserved = find_reserved(ptr, bytes, &region);
-	if (reserved && !reserved->mappings && region->base == ptr && region->bytes == bytes) {
-		sim_region_drop(region);
-		r = CUDA_SUCCESS;
-	}
-	return r;
+	SIM_FAIL_IF(!reserved || reserved->mappings || region->base != ptr || region->bytes != bytes,
+		    CUDA_ERROR_INVALID_VALUE);
+	sim_region_drop(region);
+	return CUDA_SUCCESS;
 }
 
 void sim_vmm_region_gone(struct sim_region *region)
@@ -264,33 +251,26 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 		  unsigned long long flags)
 {
 	struct sim_region *region;
-	struct mapping *mapping;
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemMap);
-	mapping = calloc(1, sizeof(*mapping));
-	SIM_FAIL_IF(!mapping, CUDA_ERROR_OUT_OF_MEMORY);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	struct vmm *vmm = sim_vmm_of(handle);
 	struct reserved *reserved = find_reserved(ptr, bytes, &region);
-	if (vmm && vmm->refs && reserved && bytes && !flags && !(ptr % SIM_UNIT) &&
-	    !(bytes % SIM_UNIT) && !(offset % SIM_UNIT) && sim_is_within(offset, bytes, vmm->bytes)) {
-		r = CUDA_SUCCESS;
-		for (struct mapping *m = reserved->mappings; m; m = m->next)
-			if (ptr < m->base + m->bytes && m->base < ptr + bytes)
-				r = CUDA_ERROR_INVALID_VALUE;
-	}
-	if (r == CUDA_SUCCESS) {
-		*mapping = (struct mapping){ reserved->mappings, ptr, bytes, vmm, 0 };
-		reserved->mappings = mapping;
-		vmm->maps++;
-		add_backing(vmm);
-		map_backing(vmm, offset, ptr, bytes);
-	}
-	pthread_mutex_unlock(&sim.lock);
-	if (r != CUDA_SUCCESS)
-		free(mapping);
-	return r;
+	SIM_FAIL_IF(!vmm || !vmm->refs || !reserved || !bytes || flags || ptr % SIM_UNIT ||
+			    bytes % SIM_UNIT || offset % SIM_UNIT ||
+			    !sim_is_within(offset, bytes, vmm->bytes),
+		    CUDA_ERROR_INVALID_VALUE);
+	for (struct mapping *m = reserved->mappings; m; m = m->next)
+		SIM_FAIL_IF(ptr < m->base + m->bytes && m->base < ptr + bytes,
+			    CUDA_ERROR_INVALID_VALUE);
+	struct mapping *mapping = calloc(1, sizeof(*mapping));
+	SIM_FAIL_IF(!mapping, CUDA_ERROR_OUT_OF_MEMORY);
+	*mapping = (struct mapping){ reserved->mappings, ptr, bytes, vmm, 0 };
+	reserved->mappings = mapping;
+	vmm->maps++;
+	add_backing(vmm);
+	map_backing(vmm, offset, ptr, bytes);
+	return CUDA_SUCCESS;
 }
 
 /* The range must consist of whole mappings. */
@@ -376,11 +356,9 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *de
 {
 	struct sim_region *region;
 	uint64_t covered = 0;
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
 
 	SIM_ENTER(cuMemSetAccess);
-	if (!desc || !count || !bytes)
-		return r;
+	SIM_FAIL_IF(!desc || !count || !bytes, CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
 	struct reserved *reserved = find_reserved(ptr, bytes, &region);
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next) {
@@ -388,17 +366,11 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *de
 			continue;
 		covered += m->bytes;
 		for (size_t i = 0; i < count; i++) {
-			if (!sim_device_of(desc[i].location.id))
-				continue;
-			if (desc[i].flags)
-				m->access |= 1u << desc[i].location.id;
-			else
-				m->access &= ~(1u << desc[i].location.id);
+			if (sim_device_of(desc[i].location.id))
+				sim_set_access(&m->access, &desc[i]);
 		}
 	}
-	if (covered == bytes)
-		r = CUDA_SUCCESS;
-	return r;
+	return covered == bytes ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location, CUdeviceptr ptr)

@@ -30,31 +30,22 @@ static CUresult export_fd(void *out, const struct vmm *vmm)
 
 static CUresult export_fabric(void *out, const struct vmm *vmm)
 {
-	struct fabric fabric = { 0 };
 	uint64_t val[5];
-	CUresult r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = vmm->block },
-			      val);
 
-	fabric.name = val[0];
-	if (r == CUDA_SUCCESS)
-		memcpy(out, &fabric, sizeof(fabric));
-	return r;
+	SIM_TRY(sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = vmm->block }, val));
+	memcpy(out, &(struct fabric){ .name = val[0] }, sizeof(struct fabric));
+	return CUDA_SUCCESS;
 }
 
 CUresult cuMemExportToShareableHandle(void *out, CUmemGenericAllocationHandle handle,
 				      CUmemAllocationHandleType type, unsigned long long flags)
 {
-	CUresult r = CUDA_ERROR_INVALID_VALUE;
-
 	SIM_ENTER(cuMemExportToShareableHandle);
-	if (!out || flags)
-		return r;
 	SIM_WITH_LOCK();
 	struct vmm *vmm = sim_vmm_of(handle);
-	if (vmm && vmm->block && (vmm->prop.requestedHandleTypes & type))
-		r = type == CU_MEM_HANDLE_TYPE_FABRIC ? export_fabric(out, vmm)
-						      : export_fd(out, vmm);
-	return r;
+	SIM_FAIL_IF(!out || flags || !vmm || !vmm->block || !(vmm->prop.requestedHandleTypes & type),
+		    CUDA_ERROR_INVALID_VALUE);
+	return type == CU_MEM_HANDLE_TYPE_FABRIC ? export_fabric(out, vmm) : export_fd(out, vmm);
 }
 
 static CUresult find_block(void *os_handle, CUmemAllocationHandleType type, uint64_t val[5])

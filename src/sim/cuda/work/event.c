@@ -49,31 +49,27 @@ CUresult cuEventDestroy_v2(CUevent event)
 static CUresult record(CUevent event, CUstream handle, bool ptds)
 {
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!event->imported && event->ctx != stream->ctx, CUDA_ERROR_INVALID_HANDLE);
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
 	    sim_capture_record(stream, event, &r))
 		return r;
-	pthread_mutex_lock(&sim_event_lock);
+	SIM_WITH(&sim_event_lock);
 	event->records++;
 	event->done = false;
 	event->not_before_ns = 0;
 	event->capture_id = 0;
-	r = sim_post((struct sim_request_msg){ .type = SIM_EVENT_RECORD,
-					       .card = sim_context_device(stream->ctx)->card,
-					       .id = event->id,
-					       .arg = { stream->id } });
-	pthread_mutex_unlock(&sim_event_lock);
-	return r;
+	return sim_post((struct sim_request_msg){ .type = SIM_EVENT_RECORD,
+						  .card = sim_context_device(stream->ctx)->card,
+						  .id = event->id,
+						  .arg = { stream->id } });
 }
 
-SIM_FUNCTION(cuEventRecord, (CUevent event, CUstream stream), record(event, stream, false))
-SIM_FUNCTION(cuEventRecord_ptsz, (CUevent event, CUstream stream), record(event, stream, true))
-
+SIM_TWINS(cuEventRecord, _ptsz, (CUevent event, CUstream stream),
+	  return record(event, stream, ptds);)
 SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned int flags),
 	  return record(event, stream, ptds);)
 
@@ -99,7 +95,7 @@ static CUresult ask(CUevent event, bool wait)
 	if (r != CUDA_ERROR_UNKNOWN)
 		return r;
 	SIM_TRY(sim_call(m, val));
-	pthread_mutex_lock(&sim_event_lock);
+	SIM_WITH(&sim_event_lock);
 	/* Keep no answer for an event that other processes may record. */
 	if (records == event->records) {
 		bool lasts = !(event->flags & CU_EVENT_INTERPROCESS);
@@ -108,7 +104,6 @@ static CUresult ask(CUevent event, bool wait)
 		event->at_ns = val[1];
 		event->not_before_ns = !val[0] && lasts && !sim.link.clock_off ? val[2] : 0;
 	}
-	pthread_mutex_unlock(&sim_event_lock);
 	return val[0] ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 
@@ -137,12 +132,10 @@ static CUresult elapsed(float *ms, CUevent start, CUevent end)
 			    ((start->flags | end->flags) & CU_EVENT_DISABLE_TIMING),
 		    CUDA_ERROR_INVALID_HANDLE);
 	SIM_UNSAFE();
-	CUresult r = ask(start, false);
-	if (r == CUDA_SUCCESS)
-		r = ask(end, false);
-	if (r == CUDA_SUCCESS)
-		*ms = (float)((double)(int64_t)(end->at_ns - start->at_ns) / 1e6);
-	return r;
+	SIM_TRY(ask(start, false));
+	SIM_TRY(ask(end, false));
+	*ms = (float)((double)(int64_t)(end->at_ns - start->at_ns) / 1e6);
+	return CUDA_SUCCESS;
 }
 
 SIM_FUNCTION(cuEventElapsedTime, (float *ms, CUevent start, CUevent end), elapsed(ms, start, end))
@@ -151,10 +144,9 @@ SIM_FUNCTION(cuEventElapsedTime_v2, (float *ms, CUevent start, CUevent end), ela
 static CUresult wait_event(CUstream handle, bool ptds, CUevent event)
 {
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
 	    sim_capture_wait_event(stream, event, &r))

@@ -236,10 +236,9 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 {
 	bool counted = false;
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
+	CUresult r = CUDA_SUCCESS;
 
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!exec || exec->magic != MAGIC_EXEC, CUDA_ERROR_INVALID_VALUE);
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed)) {
 		struct sim_step none = { .kind = STEP_EMPTY };

@@ -22,25 +22,17 @@ uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes)
 CUresult sim_graph_map(CUdevice dev, uint64_t bytes)
 {
 	struct sim_device *device = &sim.devices[dev];
-	CUresult r = CUDA_SUCCESS;
 
 	SIM_WITH_LOCK();
-	if (bytes > device->graph_reserved) {
-		uint64_t more = (bytes - device->graph_reserved + STEP_BYTES - 1) / STEP_BYTES *
-				STEP_BYTES;
-
-		r = device->graph_blocks == SIM_GRAPH_BLOCKS
-			    ? CUDA_ERROR_OUT_OF_MEMORY
-			    : sim_block_new(dev, more, SIM_BLOCK_DATA,
-					    &device->graph_block[device->graph_blocks]);
-		if (r == CUDA_SUCCESS) {
-			device->graph_blocks++;
-			device->graph_reserved += more;
-			device->graph_reserved_high = SIM_MAX(device->graph_reserved_high,
-							      device->graph_reserved);
-		}
-	}
-	return r;
+	if (bytes <= device->graph_reserved)
+		return CUDA_SUCCESS;
+	uint64_t more = (bytes - device->graph_reserved + STEP_BYTES - 1) / STEP_BYTES * STEP_BYTES;
+	SIM_FAIL_IF(device->graph_blocks == SIM_GRAPH_BLOCKS, CUDA_ERROR_OUT_OF_MEMORY);
+	SIM_TRY(sim_block_new(dev, more, SIM_BLOCK_DATA, &device->graph_block[device->graph_blocks]));
+	device->graph_blocks++;
+	device->graph_reserved += more;
+	device->graph_reserved_high = SIM_MAX(device->graph_reserved_high, device->graph_reserved);
+	return CUDA_SUCCESS;
 }
 
 void sim_graph_memory_gone(struct sim_device *device)

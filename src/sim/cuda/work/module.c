@@ -70,26 +70,20 @@ static uint64_t image_bytes(const void *image)
 static CUresult load(CUmodule *module, uint64_t bytes)
 {
 	CUcontext ctx;
-	CUresult r = CUDA_SUCCESS;
-	CUmodule m;
+	uint32_t block = 0;
 
 	SIM_TRY(sim_need_context(&ctx));
-	m = calloc(1, sizeof(*m));
-	SIM_FAIL_IF(!m, CUDA_ERROR_OUT_OF_MEMORY);
-	m->magic = MAGIC_MODULE;
-	m->ctx = ctx;
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	if (bytes > CODE_FREE_BYTES)
-		r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes), SIM_BLOCK_DATA, &m->block);
-	if (r == CUDA_SUCCESS) {
-		m->next = modules;
-		modules = m;
-		*module = m;
+		SIM_TRY(sim_block_new(ctx->dev, sim_round(ctx->dev, bytes), SIM_BLOCK_DATA, &block));
+	CUmodule m = calloc(1, sizeof(*m));
+	if (!m) {
+		sim_block_free(block);
+		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	pthread_mutex_unlock(&sim.lock);
-	if (r != CUDA_SUCCESS)
-		free(m);
-	return r;
+	*m = (struct CUmod_st){ .magic = MAGIC_MODULE, .ctx = ctx, .next = modules, .block = block };
+	*module = modules = m;
+	return CUDA_SUCCESS;
 }
 
 static CUresult load_image(CUmodule *module, const void *image)
@@ -178,7 +172,7 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 
 	SIM_FAIL_IF(!ret_f || !name || !*name, CUDA_ERROR_INVALID_VALUE);
 	SIM_FAIL_IF(!is_module(module), CUDA_ERROR_INVALID_HANDLE);
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	for (f = module->functions; f; f = f->next)
 		if (!strcmp(f->name, name))
 			break;
@@ -190,7 +184,6 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 		f->next = module->functions;
 		module->functions = f;
 	}
-	pthread_mutex_unlock(&sim.lock);
 	*ret_f = f;
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
@@ -216,11 +209,8 @@ static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, con
 	SIM_FAIL_IF(!is_module(module), CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
 	/* Each call may return a new address, because no program depends on the variable's contents. */
-	pthread_mutex_lock(&sim.lock);
-	CUresult r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
-	pthread_mutex_unlock(&sim.lock);
-	if (r != CUDA_SUCCESS)
-		return r;
+	SIM_WITH_LOCK();
+	SIM_TRY(sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at));
 	if (ptr)
 		*ptr = at;
 	if (bytes)

@@ -54,7 +54,7 @@ static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 		*ret_stream = last.stream;
 		return CUDA_SUCCESS;
 	}
-	pthread_mutex_lock(&sim.lock);
+	SIM_WITH_LOCK();
 	for (s = ctx->streams; s; s = s->next)
 		if (s->per_thread && pthread_equal(s->thread, pthread_self()))
 			break;
@@ -62,7 +62,6 @@ static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 		s->per_thread = true;
 		s->thread = pthread_self();
 	}
-	pthread_mutex_unlock(&sim.lock);
 	SIM_FAIL_IF(!s, CUDA_ERROR_OUT_OF_MEMORY);
 	last.ctx = ctx;
 	last.id = ctx->id;
@@ -167,12 +166,11 @@ static CUresult synchronize(CUstream handle, bool ptds)
 	CUstream stream;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
-	CUresult r = sim_capture_forbids_wait(stream);
-	return r == CUDA_SUCCESS ? sim_stream_wait(stream) : r;
+	SIM_TRY(sim_capture_forbids_wait(stream));
+	return sim_stream_wait(stream);
 }
 
-SIM_FUNCTION(cuStreamSynchronize, (CUstream stream), synchronize(stream, false))
-SIM_FUNCTION(cuStreamSynchronize_ptsz, (CUstream stream), synchronize(stream, true))
+SIM_TWINS(cuStreamSynchronize, _ptsz, (CUstream stream), return synchronize(stream, ptds);)
 
 static CUresult query(CUstream handle, bool ptds)
 {
@@ -193,21 +191,18 @@ SIM_TWINS(cuStreamQuery, _ptsz, (CUstream stream), return query(stream, ptds);)
 static CUresult get_ctx(CUstream handle, bool ptds, CUcontext *ctx)
 {
 	CUstream stream;
-	CUresult r = sim_stream(handle, ptds, &stream);
 
-	if (r == CUDA_SUCCESS)
-		*ctx = stream->ctx;
-	return r;
+	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_VALUE);
+	SIM_TRY(sim_stream(handle, ptds, &stream));
+	*ctx = stream->ctx;
+	return CUDA_SUCCESS;
 }
 
-SIM_FUNCTION(cuStreamGetCtx, (CUstream stream, CUcontext *ctx),
-	     ctx ? get_ctx(stream, false, ctx) : CUDA_ERROR_INVALID_VALUE)
-SIM_FUNCTION(cuStreamGetCtx_ptsz, (CUstream stream, CUcontext *ctx),
-	     ctx ? get_ctx(stream, true, ctx) : CUDA_ERROR_INVALID_VALUE)
-
+SIM_TWINS(cuStreamGetCtx, _ptsz, (CUstream stream, CUcontext *ctx),
+	  return get_ctx(stream, ptds, ctx);)
 SIM_TWINS(cuStreamGetCtx_v2, _ptsz, (CUstream stream, CUcontext *ctx, CUgreenCtx *green),
-	  if (!ctx) return CUDA_ERROR_INVALID_VALUE;
-	  if (green) *green = NULL; return get_ctx(stream, ptds, ctx);)
+	  SIM_TRY(get_ctx(stream, ptds, ctx));
+	  if (green) *green = NULL; return CUDA_SUCCESS;)
 SIM_TWINS(cuStreamGetDevice, _ptsz, (CUstream stream, CUdevice *dev),
 	  CUresult r = sim_stream(stream, ptds, &stream);
 	  if (r == CUDA_SUCCESS) *dev = stream->ctx->dev; return r;)
