@@ -237,44 +237,41 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 	return NULL;
 }
 
-/* Numbers from links_of() to SIM_LINKS - 1 are valid too: such a link is off, and only calls that ask for its peer fail. */
-static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
-{
-	NVML_FAIL_IF(!links_of(d), NVML_ERROR_NOT_SUPPORTED);
-	return link < SIM_LINKS ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-}
+/*
+ * Begins an entry point about a link. Numbers from links_of() to SIM_LINKS - 1 are valid too: such a link is off, and only calls
+ * that ask for its peer fail.
+ */
+#define LINK_GETTER(out) \
+	GETTER(out); \
+	NVML_FAIL_IF(!links_of(d), NVML_ERROR_NOT_SUPPORTED); \
+	NVML_FAIL_IF(link >= SIM_LINKS, NVML_ERROR_INVALID_ARGUMENT)
 
 nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link, unsigned int *active)
 {
-	GETTER(active);
-	if (link_known(d, link) == NVML_SUCCESS)
-		*active = link < links_of(d);
-	return link_known(d, link);
+	LINK_GETTER(active);
+	*active = link < links_of(d);
+	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkVersion(nvmlDevice_t device, unsigned int link,
 					unsigned int *version)
 {
-	GETTER(version);
-	if (link_known(d, link) == NVML_SUCCESS)
-		*version = 4;
-	return link_known(d, link);
+	LINK_GETTER(version);
+	*version = 4;
+	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkCapability(nvmlDevice_t device, unsigned int link, int capability,
 					   unsigned int *result)
 {
-	GETTER(result);
-	if (link_known(d, link) == NVML_SUCCESS)
-		*result = capability == 0; /* P2P */
-	return link_known(d, link);
+	LINK_GETTER(result);
+	*result = capability == 0; /* P2P */
+	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned int link, int *type)
 {
-	GETTER(type);
-	if (link_known(d, link) != NVML_SUCCESS)
-		return link_known(d, link);
+	LINK_GETTER(type);
 	NVML_FAIL_IF(link >= links_of(d), NVML_ERROR_NOT_SUPPORTED);
 	*type = d->info.switched ? 2 : 0; /* 2: a switch, 0: a GPU */
 	return NVML_SUCCESS;
@@ -283,9 +280,7 @@ nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(nvmlDevice_t device, unsigned i
 nvmlReturn_t nvmlDeviceGetNvLinkRemotePciInfo_v2(nvmlDevice_t device, unsigned int link,
 						 nvmlPciInfo_t *pci)
 {
-	GETTER(pci);
-	if (link_known(d, link) != NVML_SUCCESS)
-		return link_known(d, link);
+	LINK_GETTER(pci);
 	const struct nvmlDevice_st *peer = d->info.switched ? d : link_peer(d, link);
 	NVML_FAIL_IF(!peer || link >= links_of(d), NVML_ERROR_NOT_SUPPORTED);
 	put_pci(pci, &peer->info);

@@ -24,28 +24,19 @@ nvmlReturn_t nvmlEventSetFree(nvmlEventSet_t set)
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t handle, unsigned long long *types)
+nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned long long *types)
 {
-	nvmlReturn_t r;
-
-	if (!nvml_whole_card(handle, &r))
-		return r;
-	NVML_FAIL_IF(!types, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER(types);
 	*types = EVENTS;
 	return NVML_SUCCESS;
 }
 
-nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long types,
+nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long long types,
 				      nvmlEventSet_t set)
 {
-	nvmlReturn_t r;
-
-	const struct nvmlDevice_st *device = nvml_whole_card(handle, &r);
-	if (!device)
-		return r;
-	NVML_FAIL_IF(!set, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER(set);
 	NVML_FAIL_IF(types & ~EVENTS, NVML_ERROR_NOT_SUPPORTED);
-	set->cards |= 1u << device->card;
+	set->cards |= 1u << d->card;
 	return link_call(&nvml_link, (struct sim_request_msg){ .type = SIM_LISTEN, .arg = { 1 } },
 			 NULL, NULL, NULL)
 		       ? NVML_ERROR_UNKNOWN

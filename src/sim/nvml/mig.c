@@ -21,12 +21,7 @@ nvmlReturn_t nvmlDeviceGetMaxMigDeviceCount(nvmlDevice_t device, unsigned int *c
 nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned int index,
 						 nvmlDevice_t *instance)
 {
-	nvmlReturn_t r;
-	const struct nvmlDevice_st *d = nvml_whole_card(device, &r);
-
-	if (!d)
-		return r;
-	NVML_FAIL_IF(!instance || index >= SIM_MIG_INSTANCES, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER(instance && index < SIM_MIG_INSTANCES);
 	NVML_FAIL_IF(d->info.mig != SIM_MIG_ON, NVML_ERROR_NOT_SUPPORTED);
 	for (uint32_t i = 0; i < nvml_devices(); i++) {
 		struct nvmlDevice_st *found = nvml_device_at(i);
@@ -41,13 +36,7 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
 }
 
 /* Begins a function about an instance: `d` is the instance, and the answer goes to `out`. */
-#define OF_INSTANCE(out) \
-	nvmlReturn_t result_; \
-	const struct nvmlDevice_st *d = nvml_device(device, &result_); \
-	if (!d) \
-		return result_; \
-	if (!(out) || d->info.mig != SIM_MIG_INSTANCE) \
-	return NVML_ERROR_INVALID_ARGUMENT
+#define OF_INSTANCE(out) GETTER_OF_ANY((out) && d->info.mig == SIM_MIG_INSTANCE)
 
 nvmlReturn_t nvmlDeviceGetDeviceHandleFromMigDeviceHandle(nvmlDevice_t device, nvmlDevice_t *card)
 {

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
 #include "sim/client/server_link.h"
 #include "sim/nvml/nvml_table.h"
@@ -51,6 +52,20 @@ struct sim_card_state *nvml_state_since(nvmlDevice_t device, uint64_t age_us,
 	d = find(device, &getter_result_); \
 	if (!d) \
 		return getter_result_; \
+	if (!(out)) \
+	return NVML_ERROR_INVALID_ARGUMENT
+
+static inline void nvml_free_state(struct sim_card_state **state)
+{
+	free(*state);
+}
+/* Begins an entry point with the device's `state`, which is freed at its end. Returns an error if it fails or `out` is NULL. */
+#define STATE_GETTER(out) \
+	nvmlReturn_t state_result_; \
+	__attribute__((cleanup(nvml_free_state))) struct sim_card_state *state = nvml_state( \
+		device, &state_result_); \
+	if (!state) \
+		return state_result_; \
 	if (!(out)) \
 	return NVML_ERROR_INVALID_ARGUMENT
 

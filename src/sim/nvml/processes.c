@@ -1,5 +1,4 @@
 /* Lists the processes on a device, with the defects of NVML that the GPU's description asks for (enum sim_defect). */
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -8,25 +7,17 @@
 #define NO_INSTANCE ~0u
 #define RECENT_US 1000000 /* age of the oldest sample of use, if the caller gives no time */
 
-/* `entry` is the size of an element of infos: older structs lack the last members. */
+/* `entry` is the size of an element of infos: other structs lack the last members of nvmlProcessDetail_v1_t. */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
 {
-	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
-
-	if (!state)
-		return r;
-	if (!count || (*count && !infos)) {
-		free(state);
-		return NVML_ERROR_INVALID_ARGUMENT;
-	}
+	STATE_GETTER(count && (!*count || infos));
 	unsigned int room = *count;
 	*count = state->processes;
-	if (state->processes > room)
-		r = NVML_ERROR_INSUFFICIENT_SIZE;
+	NVML_FAIL_IF(state->processes > room, NVML_ERROR_INSUFFICIENT_SIZE);
 	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
-	for (uint32_t i = 0; r == NVML_SUCCESS && i < state->processes; i++) {
-		nvmlProcessInfo_t info = { p[i].pid, p[i].used_bytes, NO_INSTANCE, NO_INSTANCE };
+	for (uint32_t i = 0; i < state->processes; i++) {
+		nvmlProcessDetail_v1_t info = { p[i].pid, p[i].used_bytes, NO_INSTANCE, NO_INSTANCE,
+						0 };
 
 		if (device->info.mig == SIM_MIG_INSTANCE) {
 			info.gpuInstanceId = device->info.gpu_instance;
@@ -36,8 +27,7 @@ static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, 
 			info.usedGpuMemory = NVML_VALUE_NOT_AVAILABLE_ULL;
 		memcpy((char *)infos + i * entry, &info, entry);
 	}
-	free(state);
-	return r;
+	return NVML_SUCCESS;
 }
 
 NVML_FUNCTION(nvmlDeviceGetComputeRunningProcesses,
@@ -52,11 +42,7 @@ NVML_FUNCTION(nvmlDeviceGetComputeRunningProcesses_v3,
 
 static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
 {
-	nvmlReturn_t r;
-
-	if (!nvml_device(device, &r))
-		return r;
-	NVML_FAIL_IF(!count, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER_OF_ANY(count);
 	*count = 0;
 	return NVML_SUCCESS;
 }
@@ -78,13 +64,7 @@ NO_PROCESSES(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t)
 nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 						   nvmlProcessDetailList_t *details)
 {
-	nvmlProcessInfo_t infos[256];
-	unsigned int room, n = 256;
-	nvmlReturn_t r;
-
-	if (!nvml_device(device, &r))
-		return r;
-	NVML_FAIL_IF(!details, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER_OF_ANY(details);
 	NVML_FAIL_IF(details->version != nvmlProcessDetailList_v1,
 		     NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
 	NVML_FAIL_IF(details->numProcArrayEntries && !details->procArray,
@@ -92,18 +72,8 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 	if (details->mode == NVML_PROCESS_MODE_GRAPHICS || details->mode == NVML_PROCESS_MODE_MPS)
 		return none(device, &details->numProcArrayEntries);
 	NVML_FAIL_IF(details->mode != NVML_PROCESS_MODE_COMPUTE, NVML_ERROR_INVALID_ARGUMENT);
-	r = list(device, &n, infos, sizeof(*infos));
-	if (r != NVML_SUCCESS)
-		return r;
-	room = details->procArray ? details->numProcArrayEntries : 0;
-	details->numProcArrayEntries = n;
-	NVML_FAIL_IF(n > room, NVML_ERROR_INSUFFICIENT_SIZE);
-	for (unsigned int i = 0; i < n; i++)
-		details->procArray[i] = (nvmlProcessDetail_v1_t){ infos[i].pid,
-								  infos[i].usedGpuMemory,
-								  infos[i].gpuInstanceId,
-								  infos[i].computeInstanceId, 0 };
-	return NVML_SUCCESS;
+	return list(device, &details->numProcArrayEntries, details->procArray,
+		    sizeof(*details->procArray));
 }
 
 /* Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides; state->processes if none. */
@@ -132,19 +102,18 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	/* NVML's time stamps are microseconds since 1970; the simulated GPU has a clock of its own. */
 	clock_gettime(CLOCK_REALTIME, &t);
 	uint64_t now_us = (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
-	struct sim_card_state *state = nvml_state_since(device,
-							!since_us           ? RECENT_US
-							: since_us < now_us ? now_us - since_us
-									    : 0,
-							&r);
+	__attribute__((cleanup(nvml_free_state))) struct sim_card_state *state = nvml_state_since(
+		device,
+		!since_us           ? RECENT_US
+		: since_us < now_us ? now_us - since_us
+				    : 0,
+		&r);
 
 	if (!state)
 		return r;
-	if (!count || device->info.mig ||
-	    (device->info.defects & SIM_DEFECT_NO_PROCESS_UTILIZATION)) {
-		free(state);
-		return count ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
-	}
+	NVML_FAIL_IF(!count, NVML_ERROR_INVALID_ARGUMENT);
+	NVML_FAIL_IF(device->info.mig || (device->info.defects & SIM_DEFECT_NO_PROCESS_UTILIZATION),
+		     NVML_ERROR_NOT_SUPPORTED);
 	room = samples ? *count : 0;
 	uint32_t missing = hidden_process(device, state);
 	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
@@ -162,10 +131,8 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	}
 	/* Without enough room the driver returns a number that is always enough: all processes. */
 	*count = samples && n <= room ? n : state->processes;
-	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND
-				 : NVML_ERROR_INSUFFICIENT_SIZE;
-	free(state);
-	return r;
+	NVML_FAIL_IF(!samples || n > room, NVML_ERROR_INSUFFICIENT_SIZE);
+	return n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
 }
 
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
@@ -175,9 +142,7 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 	unsigned int n = 256;
 	nvmlReturn_t r;
 
-	if (!nvml_device(device, &r))
-		return r;
-	NVML_FAIL_IF(!info, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER_OF_ANY(info);
 	NVML_FAIL_IF(info->version != nvmlProcessesUtilizationInfo_v1,
 		     NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
 	if (!info->procUtilArray)

@@ -1,66 +1,40 @@
 /* A device's memory and utilization, with the defects of NVML that the GPU's description asks for (enum sim_defect). */
-#include <stdlib.h>
-
 #include "sim/nvml/nvml.h"
 
 #define MIB (1ull << 20)
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
-	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
-
-	if (state && !memory)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r == NVML_SUCCESS)
-		*memory = (nvmlMemory_t){ device->info.memory_bytes,
-					  device->info.memory_bytes - state->used_bytes,
-					  state->used_bytes };
-	free(state);
-	return r;
+	STATE_GETTER(memory);
+	*memory = (nvmlMemory_t){ device->info.memory_bytes,
+				  device->info.memory_bytes - state->used_bytes, state->used_bytes };
+	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)
 {
-	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
-
-	if (state && !memory)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r == NVML_SUCCESS && memory->version != nvmlMemory_v2)
-		r = NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
-	if (r == NVML_SUCCESS)
-		*memory = (nvmlMemory_v2_t){ nvmlMemory_v2, device->info.memory_bytes, 0,
-					     device->info.memory_bytes - state->used_bytes,
-					     state->used_bytes };
-	free(state);
-	return r;
+	STATE_GETTER(memory);
+	NVML_FAIL_IF(memory->version != nvmlMemory_v2, NVML_ERROR_ARGUMENT_VERSION_MISMATCH);
+	*memory = (nvmlMemory_v2_t){ nvmlMemory_v2, device->info.memory_bytes, 0,
+				     device->info.memory_bytes - state->used_bytes,
+				     state->used_bytes };
+	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device, nvmlBAR1Memory_t *memory)
 {
-	nvmlReturn_t r;
-
-	if (!nvml_device(device, &r))
-		return r;
-	NVML_FAIL_IF(!memory, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER_OF_ANY(memory);
 	*memory = (nvmlBAR1Memory_t){ 262144 * MIB, 262143 * MIB, MIB };
 	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates)
 {
-	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_state(device, &r);
-
-	if (state && !rates)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	else if (state && (device->info.mig || (device->info.defects & SIM_DEFECT_NO_UTILIZATION)))
-		r = NVML_ERROR_NOT_SUPPORTED;
-	if (r == NVML_SUCCESS)
-		*rates = (nvmlUtilization_t){ state->busy_pct, state->busy_pct / 3 };
-	free(state);
-	return r;
+	STATE_GETTER(rates);
+	NVML_FAIL_IF(device->info.mig || (device->info.defects & SIM_DEFECT_NO_UTILIZATION),
+		     NVML_ERROR_NOT_SUPPORTED);
+	*rates = (nvmlUtilization_t){ state->busy_pct, state->busy_pct / 3 };
+	return NVML_SUCCESS;
 }
 
 nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
@@ -70,11 +44,9 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 	struct sim_request_msg m = { .type = SIM_SAMPLES, .arg = { since_us * 1000 } };
 	void *payload = NULL;
 	size_t bytes = 0;
-	nvmlReturn_t r;
+	nvmlReturn_t r = NVML_SUCCESS;
 
-	if (!nvml_device(device, &r))
-		return r;
-	NVML_FAIL_IF(!value_type || !count, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER_OF_ANY(value_type && count);
 	/* 1: utilization of the GPU; 2: of its memory */
 	NVML_FAIL_IF(type < 1 || type > 2 || device->info.mig ||
 			     (device->info.defects & SIM_DEFECT_NO_SAMPLES),
@@ -108,14 +80,12 @@ static nvmlReturn_t by_load(nvmlDevice_t device, unsigned int *out, unsigned int
 			    unsigned int busy)
 {
 	nvmlReturn_t r;
-	struct sim_card_state *state = nvml_whole_card(device, &r) ? nvml_state(device, &r) : NULL;
 
-	if (state && !out)
-		r = NVML_ERROR_INVALID_ARGUMENT;
-	if (r == NVML_SUCCESS)
-		*out = idle + (busy - idle) * state->busy_pct / 100;
-	free(state);
-	return r;
+	if (!nvml_whole_card(device, &r))
+		return r;
+	STATE_GETTER(out);
+	*out = idle + (busy - idle) * state->busy_pct / 100;
+	return NVML_SUCCESS;
 }
 
 NVML_FUNCTION(nvmlDeviceGetTemperature, (nvmlDevice_t device, int sensor, unsigned int *degrees),
@@ -125,11 +95,7 @@ NVML_FUNCTION(nvmlDeviceGetPowerUsage, (nvmlDevice_t device, unsigned int *mw),
 
 nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device, int *state)
 {
-	nvmlReturn_t r;
-
-	if (!nvml_device(device, &r))
-		return r;
-	NVML_FAIL_IF(!state, NVML_ERROR_INVALID_ARGUMENT);
+	GETTER_OF_ANY(state);
 	*state = 0;
 	return NVML_SUCCESS;
 }
