@@ -42,8 +42,7 @@ static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width
 			fill(dst + y * pitch, value, width, size);
 	pthread_mutex_unlock(&sim.lock);
 	SIM_FAIL_IF(!inside, CUDA_ERROR_INVALID_VALUE);
-	step.ns = (uint64_t)((double)bytes * 1e9 /
-			     (double)sim_context_device(stream->ctx)->info.set_bytes_per_s);
+	step.ns = sim_ns_of(bytes, sim_context_device(stream->ctx)->info.set_bytes_per_s);
 	return sim_submit(stream, &step);
 }
 

@@ -277,6 +277,12 @@ static inline void sim_set_access(uint32_t *access, const CUmemAccessDesc *desc)
 	*access = desc->flags ? *access | bit : *access & ~bit;
 }
 
+/* Returns how long it takes to move `bytes` at a rate, in ns. */
+static inline uint64_t sim_ns_of(uint64_t bytes, uint64_t bytes_per_s)
+{
+	return (uint64_t)((double)bytes * 1e9 / (double)bytes_per_s);
+}
+
 /* sm_share.c. Returns the number of SMs that a new context may use, by CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
 uint32_t sim_space_sms(const struct sim_device *device);
 /* Returns the context's SMs in millionths of the GPU's. */

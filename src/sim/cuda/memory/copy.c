@@ -11,19 +11,12 @@
 /* Most bytes of one copy: more than a GPU has. */
 #define COPY_MAX (1ull << 38)
 
-static bool on_card(uint64_t addr)
-{
-	return sim_va_is_device(addr);
-}
-
 static struct sim_step copy_step(CUcontext ctx, uint64_t bytes, enum sim_way way)
 {
 	const struct sim_card_info *info = &sim_context_device(ctx)->info;
 	uint64_t per_s = way == SIM_WAY_WITHIN ? info->set_bytes_per_s : info->copy_bytes_per_s;
 
-	return (struct sim_step){ .kind = STEP_COPY,
-				  .way = way,
-				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
+	return (struct sim_step){ .kind = STEP_COPY, .way = way, .ns = sim_ns_of(bytes, per_s) };
 }
 
 /* Returns the device whose memory is at addr; NULL for host memory and managed memory. */
@@ -32,7 +25,7 @@ static const struct sim_device *device_of(uint64_t addr)
 	const struct sim_device *home = NULL;
 
 	SIM_WITH_LOCK();
-	const struct sim_region *region = on_card(addr) ? sim_va_find(addr) : NULL;
+	const struct sim_region *region = sim_va_is_device(addr) ? sim_va_find(addr) : NULL;
 	if (region && region->kind == REGION_RESERVED) {
 		const struct vmm *memory = sim_vmm_at(addr);
 		home = memory && memory->block ? sim_device_of(memory->prop.location.id) : NULL;
@@ -52,7 +45,7 @@ static struct sim_step peer_step(const struct sim_card_info *from, const struct 
 		per_s = from->far_bytes_per_s ? from->far_bytes_per_s : from->copy_bytes_per_s / 2;
 	return (struct sim_step){ .kind = STEP_COPY,
 				  .way = SIM_WAY_PEER,
-				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
+				  .ns = sim_ns_of(bytes, per_s) };
 }
 
 static enum sim_way way_of(bool to_card, bool from_card)
@@ -86,7 +79,7 @@ static bool is_inside(uint64_t addr, uint64_t bytes)
 	struct sim_region *region;
 	uint64_t base, n;
 
-	if (!on_card(addr))
+	if (!sim_va_is_device(addr))
 		return true;
 	SIM_WITH_LOCK();
 	return sim_allocation_at(addr, &base, &n, &region) && bytes <= base + n - addr;
@@ -106,12 +99,12 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 			    !is_inside(src, bytes),
 		    CUDA_ERROR_INVALID_VALUE);
 	struct sim_step step = step_between(stream->ctx, dst, src, bytes,
-					    way_of(on_card(dst), on_card(src)));
+					    way_of(sim_va_is_device(dst), sim_va_is_device(src)));
 	if (!wait && !sim_is_capturing(stream))
 		move(dst, src, bytes);
-	CUresult r = sim_submit(stream, &step);
-	if (r != CUDA_SUCCESS || !wait)
-		return r;
+	SIM_TRY(sim_submit(stream, &step));
+	if (!wait)
+		return CUDA_SUCCESS;
 	SIM_TRY(sim_stream_wait(stream));
 	move(dst, src, bytes);
 	return CUDA_SUCCESS;
@@ -179,7 +172,7 @@ SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 /* True for device memory and arrays. `device` is this end's address, unless the end is host memory. */
 static bool is_end_on_card(CUmemorytype type, uint64_t device)
 {
-	return type == CU_MEMORYTYPE_UNIFIED ? on_card(device) : type != CU_MEMORYTYPE_HOST;
+	return type == CU_MEMORYTYPE_UNIFIED ? sim_va_is_device(device) : type != CU_MEMORYTYPE_HOST;
 }
 
 /* One end of a pitched copy. addr is 0 for an array. */
@@ -235,9 +228,9 @@ static CUresult pitched(struct end dst, struct end src, uint64_t width, uint64_t
 	if (!wait && !sim_is_capturing(target))
 		move_rows(dst, src, width, height, depth);
 	struct sim_step step = pitched_step(target->ctx, dst, src, bytes);
-	CUresult r = sim_submit(target, &step);
-	if (r != CUDA_SUCCESS || !wait)
-		return r;
+	SIM_TRY(sim_submit(target, &step));
+	if (!wait)
+		return CUDA_SUCCESS;
 	SIM_TRY(sim_stream_wait(target));
 	move_rows(dst, src, width, height, depth);
 	return CUDA_SUCCESS;

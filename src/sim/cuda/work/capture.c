@@ -38,7 +38,7 @@ CUresult sim_unsafe_slow(void)
 
 	if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
 		return CUDA_SUCCESS;
-	pthread_mutex_lock(&sim_capture_lock);
+	SIM_WITH(&sim_capture_lock);
 	for (struct sim_capture *c = captures; c; c = c->next) {
 		bool mine = pthread_equal(c->thread, pthread_self()) &&
 			    c->mode != CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -50,7 +50,6 @@ CUresult sim_unsafe_slow(void)
 			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 		}
 	}
-	pthread_mutex_unlock(&sim_capture_lock);
 	return r;
 }
 
@@ -67,48 +66,45 @@ static CUresult legacy_breaks(CUstream stream)
 	return r;
 }
 
+/*
+ * Returns the capture that takes the stream's work. If NULL, the server takes it, or the call fails if *ret_result is not
+ * CUDA_SUCCESS.
+ */
+static struct sim_capture *taker(CUstream stream, CUresult *ret_result)
+{
+	struct sim_capture *c = stream->capture;
+
+	*ret_result = !c           ? legacy_breaks(stream)
+		      : c->invalid ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
+				   : CUDA_SUCCESS;
+	return *ret_result == CUDA_SUCCESS ? c : NULL;
+}
+
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result)
 {
-	bool mine = true;
-
-	pthread_mutex_lock(&sim_capture_lock);
-	struct sim_capture *c = stream->capture;
-	if (!c) {
-		*ret_result = legacy_breaks(stream);
-		mine = *ret_result != CUDA_SUCCESS;
-	} else if (c->invalid) {
-		*ret_result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	} else {
-		stream->joined = false;
-		*ret_result = sim_graph_add(c->graph, step, NULL) ? CUDA_SUCCESS
-								  : CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	pthread_mutex_unlock(&sim_capture_lock);
-	return mine;
+	SIM_WITH(&sim_capture_lock);
+	struct sim_capture *c = taker(stream, ret_result);
+	if (!c)
+		return *ret_result != CUDA_SUCCESS;
+	stream->joined = false;
+	if (!sim_graph_add(c->graph, step, NULL))
+		*ret_result = CUDA_ERROR_OUT_OF_MEMORY;
+	return true;
 }
 
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
 {
-	bool mine = true;
-
-	pthread_mutex_lock(&sim_capture_lock);
-	struct sim_capture *c = stream->capture;
-	if (!c) {
-		*ret_result = legacy_breaks(stream);
-		mine = *ret_result != CUDA_SUCCESS;
-	} else if (c->invalid) {
-		*ret_result = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-	} else {
-		pthread_mutex_lock(&sim_event_lock);
-		event->capture_id = c->id;
-		event->captured_in = stream->joining;
-		event->done = false;
-		event->records++;
-		pthread_mutex_unlock(&sim_event_lock);
-		*ret_result = CUDA_SUCCESS;
-	}
-	pthread_mutex_unlock(&sim_capture_lock);
-	return mine;
+	SIM_WITH(&sim_capture_lock);
+	struct sim_capture *c = taker(stream, ret_result);
+	if (!c)
+		return *ret_result != CUDA_SUCCESS;
+	pthread_mutex_lock(&sim_event_lock);
+	event->capture_id = c->id;
+	event->captured_in = stream->joining;
+	event->done = false;
+	event->records++;
+	pthread_mutex_unlock(&sim_event_lock);
+	return true;
 }
 
 /* Marks as joined the stream in which the event was captured. Does nothing if that stream is gone. */
@@ -153,14 +149,13 @@ bool sim_capture_wait_event(CUstream stream, CUevent event, CUresult *ret_result
 {
 	struct sim_capture *of_event = NULL;
 
-	pthread_mutex_lock(&sim_capture_lock);
+	SIM_WITH(&sim_capture_lock);
 	if (event->capture_id)
 		for (of_event = captures; of_event && of_event->id != event->capture_id;)
 			of_event = of_event->next;
 	bool mine = stream->capture || of_event;
 	if (mine)
 		*ret_result = await(stream->capture, of_event, stream, event);
-	pthread_mutex_unlock(&sim_capture_lock);
 	return mine;
 }
 
@@ -168,27 +163,19 @@ bool sim_is_capturing(CUstream stream)
 {
 	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
 		return false;
-	pthread_mutex_lock(&sim_capture_lock);
-	bool is = stream->capture != NULL;
-	pthread_mutex_unlock(&sim_capture_lock);
-	return is;
+	SIM_WITH(&sim_capture_lock);
+	return stream->capture;
 }
 
 CUresult sim_capture_forbids_wait(CUstream stream)
 {
-	CUresult r = CUDA_SUCCESS;
-
 	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
-		return r;
-	pthread_mutex_lock(&sim_capture_lock);
-	if (stream->capture) {
-		stream->capture->invalid = true;
-		r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-	} else {
-		r = legacy_breaks(stream);
-	}
-	pthread_mutex_unlock(&sim_capture_lock);
-	return r;
+		return CUDA_SUCCESS;
+	SIM_WITH(&sim_capture_lock);
+	if (!stream->capture)
+		return legacy_breaks(stream);
+	stream->capture->invalid = true;
+	return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 /* Frees the capture, but not its graph. Call with sim_capture_lock held. */
@@ -211,7 +198,7 @@ void sim_capture_stream_gone(CUstream stream)
 {
 	if (!atomic_load_explicit(&sim.captures, memory_order_relaxed))
 		return;
-	pthread_mutex_lock(&sim_capture_lock);
+	SIM_WITH(&sim_capture_lock);
 	struct sim_capture *c = stream->capture;
 	if (c && c->origin == stream) {
 		CUgraph graph = c->foreign ? NULL : c->graph;
@@ -225,7 +212,6 @@ void sim_capture_stream_gone(CUstream stream)
 			if (c->members[i] == stream)
 				c->members[i--] = c->members[--c->members_n];
 	}
-	pthread_mutex_unlock(&sim_capture_lock);
 }
 
 static CUresult begin(CUstream handle, bool ptds, CUgraph graph, CUstreamCaptureMode mode)
@@ -274,38 +260,27 @@ SIM_TWINS(cuStreamBeginCaptureToGraph, _ptsz,
 
 static CUresult end(CUstream handle, bool ptds, CUgraph *ret_graph)
 {
-	CUgraph graph;
 	CUstream stream;
-	bool foreign;
 	CUresult r = CUDA_SUCCESS;
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!ret_graph, CUDA_ERROR_INVALID_VALUE);
-	pthread_mutex_lock(&sim_capture_lock);
+	SIM_WITH(&sim_capture_lock);
 	struct sim_capture *c = stream->capture;
-	if (!c)
-		r = CUDA_ERROR_ILLEGAL_STATE;
-	else if (c->origin != stream)
-		r = CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-	else if (c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
-		 !pthread_equal(c->thread, pthread_self()))
-		r = CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-	if (r != CUDA_SUCCESS) {
-		pthread_mutex_unlock(&sim_capture_lock);
-		return r;
-	}
+	SIM_FAIL_IF(!c, CUDA_ERROR_ILLEGAL_STATE);
+	SIM_FAIL_IF(c->origin != stream, CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+	SIM_FAIL_IF(c->mode != CU_STREAM_CAPTURE_MODE_RELAXED &&
+			    !pthread_equal(c->thread, pthread_self()),
+		    CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
 	if (c->invalid)
 		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
 	for (int i = 0; i < c->members_n && r == CUDA_SUCCESS; i++)
 		if (!c->members[i]->joined)
 			r = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-	graph = c->graph;
-	foreign = c->foreign;
+	*ret_graph = r == CUDA_SUCCESS ? c->graph : NULL;
+	if (r != CUDA_SUCCESS && !c->foreign)
+		cuGraphDestroy(c->graph);
 	capture_end(c);
-	pthread_mutex_unlock(&sim_capture_lock);
-	*ret_graph = r == CUDA_SUCCESS ? graph : NULL;
-	if (r != CUDA_SUCCESS && !foreign)
-		cuGraphDestroy(graph);
 	return r;
 }
 
@@ -320,7 +295,7 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 
 	SIM_TRY(sim_stream(handle, ptds, &stream));
 	SIM_FAIL_IF(!status, CUDA_ERROR_INVALID_VALUE);
-	pthread_mutex_lock(&sim_capture_lock);
+	SIM_WITH(&sim_capture_lock);
 	const struct sim_capture *c = stream->capture;
 	*status = !c           ? CU_STREAM_CAPTURE_STATUS_NONE
 		  : c->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
@@ -333,14 +308,11 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 	for (const struct sim_capture *o = captures; stream->legacy && o; o = o->next)
 		if (o->origin->ctx == stream->ctx && !(o->origin->flags & CU_STREAM_NON_BLOCKING))
 			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-	pthread_mutex_unlock(&sim_capture_lock);
 	return r;
 }
 
-SIM_FUNCTION(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus *status),
-	     info(stream, false, status, NULL, NULL))
-SIM_FUNCTION(cuStreamIsCapturing_ptsz, (CUstream stream, CUstreamCaptureStatus *status),
-	     info(stream, true, status, NULL, NULL))
+SIM_TWINS(cuStreamIsCapturing, _ptsz, (CUstream stream, CUstreamCaptureStatus *status),
+	  return info(stream, ptds, status, NULL, NULL);)
 
 SIM_TWINS(cuStreamGetCaptureInfo_v2, _ptsz,
 	  (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *id, CUgraph *graph,

@@ -378,11 +378,6 @@ CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS
 	return CUDA_SUCCESS;
 }
 
-static uint64_t ns_of(uint64_t bytes, uint64_t per_s)
-{
-	return (uint64_t)((double)bytes * 1e9 / (double)per_s);
-}
-
 static bool is_allocated(CUdeviceptr ptr)
 {
 	struct sim_region *region;
@@ -422,8 +417,8 @@ CUresult cuGraphAddMemsetNode(CUgraphNode *node, CUgraph graph, const CUgraphNod
 	SIM_ENTER(cuGraphAddMemsetNode);
 	SIM_FAIL_IF(!params || !sim_context_is_valid(ctx) || !is_allocated(params->dst),
 		    CUDA_ERROR_INVALID_VALUE);
-	step.ns = ns_of(params->width * params->height * params->elementSize,
-			sim_context_device(ctx)->info.set_bytes_per_s);
+	step.ns = sim_ns_of(params->width * params->height * params->elementSize,
+			    sim_context_device(ctx)->info.set_bytes_per_s);
 	return add(node, graph, &step);
 }
 
