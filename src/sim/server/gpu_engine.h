@@ -28,13 +28,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sim/server/meter.h"
 #include "sim/wire.h"
 
 #define ENGINE_NEVER UINT64_MAX
 #define ENGINE_ALL 1000000U /* all SMs of a card; parts of them are given in millionths */
 /* Most pieces of a process's work that run at once: an H200's limit of concurrent kernels. */
 #define ENGINE_AT_ONCE 128
+
+/* Busy time in buckets of 200 ms, the period of NVML's samples, counted from virtual time 0. Time must not go back. */
+#define METER_BUCKET_NS 200000000ull
+#define METER_BUCKETS 128
+
+struct meter {
+	uint64_t last; /* number of the newest bucket */
+	uint32_t busy_ns[METER_BUCKETS];
+};
+
+/* Returns how busy a bucket was, in percent; 0 if it is no longer kept. A bucket's number is its start / METER_BUCKET_NS. */
+uint32_t meter_pct(const struct meter *m, uint64_t bucket);
 
 struct engine;
 struct engine_stream;

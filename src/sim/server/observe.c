@@ -6,7 +6,7 @@
 
 #include "sim/server/server.h"
 
-/* Returns the number of the last complete bucket (meter.h). */
+/* Returns the number of the last complete bucket (struct meter). */
 static uint64_t last_bucket(const struct server *s)
 {
 	uint64_t now = s->engine.now_ns / METER_BUCKET_NS;
