@@ -4,7 +4,9 @@
  */
 #pragma once
 
-#include <stdio.h>
+#include <jansson.h>
+#include <signal.h>
+#include <stddef.h>
 
 #include "base/error.h"
 #include "cli/options.h"
@@ -84,3 +86,17 @@ int command_fail(const struct command *self, const struct error *err, int status
 
 /* Prints the subcommand's help to stdout and returns 0. */
 int command_help(const struct command *self);
+
+/* Prints `json` and a newline to stdout; `flags` are json_dumpf()'s. NULL counts as out of memory. Returns 0 or -errno. */
+int command_print_json(const json_t *json, size_t flags, struct error *err);
+
+/* The terminal's width in columns; `otherwise` if standard output is no terminal, or its width is unknown. */
+int command_columns(int otherwise);
+
+/* The last signal that was caught after command_catch_signals(); 0 if none. */
+extern volatile sig_atomic_t command_signal;
+/*
+ * From now on SIGINT, SIGTERM and SIGHUP only set command_signal, and interrupt system calls (no SA_RESTART). With the flag
+ * SA_RESETHAND, a second such signal ends the program.
+ */
+void command_catch_signals(int flags);

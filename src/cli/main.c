@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "base/cleanup.h"
 #include "base/parse.h"
@@ -40,6 +41,38 @@ int command_help(const struct command *self)
 	options_print_help(self->rows, stdout);
 	printf("  --help                  show this help\n");
 	return 0;
+}
+
+int command_print_json(const json_t *json, size_t flags, struct error *err)
+{
+	if (!json)
+		return error_set(err, ENOMEM, "out of memory");
+	if (json_dumpf(json, stdout, flags) < 0 || putchar('\n') == EOF || fflush(stdout) != 0)
+		return error_set_errno(err, errno ? errno : EIO, "standard output");
+	return 0;
+}
+
+int command_columns(int otherwise)
+{
+	struct winsize size;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : otherwise;
+}
+
+volatile sig_atomic_t command_signal;
+
+static void note_signal(int number)
+{
+	command_signal = number;
+}
+
+void command_catch_signals(int flags)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action = { .sa_handler = note_signal, .sa_flags = flags };
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		sigaction(numbers[i], &action, NULL);
 }
 
 int command_check_tenant(const void *options, const char *operand, struct error *err)

@@ -308,9 +308,7 @@ static int list(const struct command *self, void *data, char *operand, struct er
 		print_table(own);
 		return 0;
 	}
-	json_dumpf(own, stdout, JSON_INDENT(1));
-	putchar('\n');
-	return 0;
+	return command_print_json(own, JSON_INDENT(1), err);
 }
 
 static const struct command actions[] = {

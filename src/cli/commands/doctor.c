@@ -2,9 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/doctor/checks.h"
@@ -56,33 +54,14 @@ static int set_root(const char *root, char ret[PATH_MAX], struct error *err)
 	return 0;
 }
 
-static int columns(void)
-{
-	struct winsize size;
-
-	return isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col
-		       ? size.ws_col
-		       : DEFAULT_WIDTH;
-}
-
 static void print(const struct findings *findings)
 {
 	size_t problems = findings_count(findings, FINDING_PROBLEM);
 	size_t warnings = findings_count(findings, FINDING_WARNING);
 
-	findings_write(findings, columns(), stdout);
+	findings_write(findings, command_columns(DEFAULT_WIDTH), stdout);
 	printf("\n%zu problem%s, %zu warning%s\n", problems, problems == 1 ? "" : "s", warnings,
 	       warnings == 1 ? "" : "s");
-}
-
-static int print_json(const struct findings *findings)
-{
-	json_t *json = findings_json(findings);
-	int r = json ? json_dumpf(json, stdout, JSON_INDENT(2)) : -1;
-
-	putchar('\n');
-	json_decref(json);
-	return r;
 }
 
 static int check_root(const void *options, const char *operand, struct error *err)
@@ -106,10 +85,11 @@ static int examine(const struct command *self, void *data, char *operand, struct
 	doctor.node = options->node;
 	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++)
 		checks[i](&doctor);
-	if (!options->json)
+	cleanup_json json_t *json = options->json ? findings_json(&doctor.findings) : NULL;
+	if (options->json)
+		r = command_print_json(json, JSON_INDENT(2), err);
+	else
 		print(&doctor.findings);
-	else if (print_json(&doctor.findings) < 0)
-		r = error_set_errno(err, errno, "standard output");
 	bool is_well = findings_worst(&doctor.findings) <
 		       (options->is_strict ? FINDING_WARNING : FINDING_PROBLEM);
 	findings_free(&doctor.findings);

@@ -289,12 +289,9 @@ static int explain(const struct command *self, void *options, char *pod, struct 
 			  : ask_cluster(o, pod, &explanation, err);
 	if (r < 0)
 		return r;
-	if (o->json) {
-		json_dumpf(explanation, stdout, JSON_INDENT(2));
-		putchar('\n');
-	} else {
-		explain_text_write(explanation, stdout);
-	}
+	if (o->json)
+		return command_print_json(explanation, JSON_INDENT(2), err);
+	explain_text_write(explanation, stdout);
 	return 0;
 }
 

@@ -30,23 +30,6 @@ static const struct option_row resume_rows[] = {
 	OPTION_END,
 };
 
-static volatile sig_atomic_t interrupted;
-
-/* Handles the first signal; a second one ends the program (SA_RESETHAND). */
-static void note_signal(int number)
-{
-	interrupted = number;
-}
-
-static void catch_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = note_signal, .sa_flags = SA_RESETHAND };
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaction(numbers[i], &action, NULL);
-}
-
 struct progress {
 	const char *name;
 	bool is_terminal; /* redraw one line; else print one line at the start, one at the end */
@@ -112,7 +95,7 @@ static bool watch(void *data, const json_t *reply)
 	if (is_moving && (p->is_terminal || !p->is_begun))
 		print_moving(p);
 	p->is_begun |= is_moving;
-	return !interrupted;
+	return !command_signal;
 }
 
 static int swap_out(struct client *client, const char *name, struct error *err)
@@ -121,7 +104,7 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 	struct client_pause_options options = { .swap_out = true, .watch = watch, .data = &progress };
 	int r;
 
-	catch_signals();
+	command_catch_signals(SA_RESETHAND);
 	r = client_pause(client, "pause", name, &options, err);
 	clear_line(&progress);
 	if (r >= 0)
@@ -146,7 +129,7 @@ static int pause_or_resume(const struct command *self, void *data, char *name, s
 	if (!options->swap_out || options->no_wait)
 		return client_pause(client, self->name, name, &request, err);
 	r = swap_out(client, name, err);
-	return r == -EINTR ? command_fail(self, err, 128 + interrupted) : r;
+	return r == -EINTR ? command_fail(self, err, 128 + command_signal) : r;
 }
 
 static int check(const void *data, const char *name, struct error *err)

@@ -28,22 +28,18 @@ static int list_tasks(const struct command *self, void *data, char *operand, str
 	if (r < 0)
 		return r;
 	json_object_del(reply, "ok");
-	if (options->json) {
-		json_dumpf(reply, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-		putchar('\n');
-	} else {
-		const char *watch = json_string_value(json_object_get(reply, "watch"));
-		tasks_table_write(reply, stdout);
-		bool is_private = json_is_true(json_object_get(reply, "private"));
-		if (watch && !strcmp(watch, "off"))
-			fputs(is_private
-				      ? "allot: tasks: a daemon that 'allot run' started lists no "
-					"processes: allot ps shows its tenants; start allotd as a "
-					"system service to list every process\n"
-				      : "allot: tasks: this daemon watches tenants only; set "
-					"watch_tasks = on in its settings to see every process\n",
-			      stderr);
-	}
+	if (options->json)
+		return command_print_json(reply, JSON_INDENT(2) | JSON_REAL_PRECISION(15), err);
+	const char *watch = json_string_value(json_object_get(reply, "watch"));
+	tasks_table_write(reply, stdout);
+	bool is_private = json_is_true(json_object_get(reply, "private"));
+	if (watch && !strcmp(watch, "off"))
+		fputs(is_private ? "allot: tasks: a daemon that 'allot run' started lists no "
+				   "processes: allot ps shows its tenants; start allotd as a "
+				   "system service to list every process\n"
+				 : "allot: tasks: this daemon watches tenants only; set "
+				   "watch_tasks = on in its settings to see every process\n",
+		      stderr);
 	return 0;
 }
 

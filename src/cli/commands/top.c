@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -74,23 +73,6 @@ static void top_end(struct top *top)
 	history_free(top->history);
 	sample_free(&top->sample);
 	order_free(&top->rows);
-}
-
-static volatile sig_atomic_t ended_by;
-
-static void note_signal(int number)
-{
-	ended_by = number;
-}
-
-/* Lets signals interrupt poll() (no SA_RESTART), so that the program restores the terminal before it ends. */
-static void catch_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = note_signal };
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-		sigaction(numbers[i], &action, NULL);
 }
 
 static void describe_source(const struct daemon_target *target, char *text, size_t size)
@@ -161,21 +143,7 @@ static int print_json(const struct top *top, struct error *err)
 						  top->has_trouble ? NULL : top->sample.tasks,
 						  top->history);
 
-	if (!report)
-		return error_set(err, ENOMEM, "out of memory");
-	if (json_dumpf(report, stdout, flags | JSON_REAL_PRECISION(10)) < 0 ||
-	    putchar('\n') == EOF || fflush(stdout) != 0)
-		return error_set_errno(err, errno ? errno : EIO, "standard output");
-	return 0;
-}
-
-static int page_columns(void)
-{
-	struct winsize size;
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-		return size.ws_col;
-	return PAGE_COLUMNS;
+	return command_print_json(report, flags | JSON_REAL_PRECISION(10), err);
 }
 
 static int print_page(struct top *top, struct error *err)
@@ -191,8 +159,8 @@ static int print_page(struct top *top, struct error *err)
 	read_clock(clock);
 	layout = make_layout(top, clock);
 	layout.is_page = true;
-	if (cells_make(page_columns(), layout_page_lines(&layout), top->options->is_ascii, &cells) <
-	    0)
+	if (cells_make(command_columns(PAGE_COLUMNS), layout_page_lines(&layout),
+		       top->options->is_ascii, &cells) < 0)
 		return error_set(err, ENOMEM, "out of memory");
 	layout_draw(&layout, &cells, &result);
 	for (int line = 0; line < cells.lines; line++) {
@@ -304,7 +272,7 @@ static int show(struct top *top, struct source *source, struct error *err)
 	struct pollfd p[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 			      { .fd = source_fd(source), .events = POLLIN } };
 
-	while (!ended_by) {
+	while (!command_signal) {
 		struct source_outcome outcome = { 0 };
 		struct sample sample;
 		int r = 0;
@@ -349,7 +317,8 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 		r = adopt_sample(top, &sample, err);
 	if (r < 0)
 		return r;
-	catch_signals();
+	/* Signals interrupt poll(), so that the program restores the terminal before it ends. */
+	command_catch_signals(0);
 	r = source_open(&top->options->target, steal_pointer(client), top->options->interval.ns,
 			&source, err);
 	if (r == 0)
@@ -397,9 +366,9 @@ static int watch_tenants(const struct command *self, void *data, char *operand, 
 					       : run_screen(&top, &client, err);
 	if (r == -ENOTTY)
 		return command_fail(self, err, EXIT_USAGE);
-	if (r >= 0 && ended_by) {
-		signal(ended_by, SIG_DFL);
-		raise(ended_by);
+	if (r >= 0 && command_signal) {
+		signal(command_signal, SIG_DFL);
+		raise(command_signal);
 	}
 	return r < 0 ? r : 0;
 }

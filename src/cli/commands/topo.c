@@ -34,12 +34,9 @@ static int show_topology(const struct command *self, void *data, char *operand, 
 	if (r < 0)
 		return r;
 	json_object_del(reply, "ok");
-	if (options->json) {
-		json_dumpf(reply, stdout, JSON_INDENT(2));
-		putchar('\n');
-	} else {
-		topo_text_write(reply, stdout);
-	}
+	if (options->json)
+		return command_print_json(reply, JSON_INDENT(2), err);
+	topo_text_write(reply, stdout);
 	return 0;
 }
 

@@ -39,24 +39,6 @@ static const struct option_row rows[] = {
 
 enum trace_end { GOES_ON, WAS_INTERRUPTED, TIME_IS_OVER, TENANT_ENDED, FILE_IS_LARGE, CANT_GO_ON };
 
-static volatile sig_atomic_t interrupted;
-
-/* Handles the first signal; a second one ends the program (SA_RESETHAND). */
-static void note_signal(int number)
-{
-	interrupted = number;
-}
-
-static void catch_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = note_signal, .sa_flags = SA_RESETHAND };
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		sigaction(numbers[i], &action, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
-
 static int open_output(const char *path, struct error *err)
 {
 	int fd;
@@ -95,7 +77,7 @@ static enum trace_end find_end(const struct record *r, const struct trace_option
 
 	if (r->out.error)
 		return CANT_GO_ON;
-	if (interrupted)
+	if (command_signal)
 		return WAS_INTERRUPTED;
 	if (r->has_ended)
 		return TENANT_ENDED;
@@ -190,7 +172,8 @@ static int record_to(struct client *client, const struct trace_options *options,
 	cleanup_fd int fd = -1;
 
 	/* From here on, a first signal must not end the program before the file is finished. */
-	catch_signals();
+	command_catch_signals(SA_RESETHAND);
+	signal(SIGPIPE, SIG_IGN);
 	/* Ask the daemon before creating the file: a wrong name must not destroy an existing file. */
 	int r = record_begin(client, tenant, -1, &record, err);
 
