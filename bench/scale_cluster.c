@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/object.h"
 
 #define CARDS 8
 

@@ -15,8 +15,8 @@
 
 #include "base/clock.h"
 #include "base/heap.h"
+#include "base/json.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/object.h"
 #include "scale_cluster.h"
 #include "scheduler/extender/extender.h"
 #include "scheduler/page/state.h"

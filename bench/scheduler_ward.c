@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/object.h"
 #include "scale_cluster.h"
 #include "scheduler/extender/extender.h"
 #include "scheduler/model/model_inside.h"

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/object.h"
 #include "packing/cluster.h"
 #include "scheduler/extender/extender.h"
 #include "verbs.h"

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/json.h"
 
 #define CLIENT_PROTOCOL_VERSION 1
 
@@ -62,10 +62,4 @@ static inline void cleanup_client_pointer(struct client **client)
 	client_free(*client);
 }
 
-static inline void cleanup_json_pointer(json_t **json)
-{
-	json_decref(*json);
-}
-
 #define cleanup_client cleanup(cleanup_client_pointer)
-#define cleanup_json cleanup(cleanup_json_pointer)

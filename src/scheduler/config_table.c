@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "http/address.h"
-#include "kube/util/object.h"
 #include "kube/util/resource_name.h"
 #include "scheduler/page/page.h"
 #include "scheduler/request/request_annotations.h"
@@ -32,7 +32,7 @@ static int check_policy(const char *value, struct error *err)
 {
 	struct kube_pod *pod;
 	struct request request;
-	cleanup_object json_t *object = json_pack(
+	cleanup_json json_t *object = json_pack(
 		"{s:{s:s,s:s,s:s,s:s,s:{s:s}},s:{s:[{s:s,s:{s:{s:s}}}]}}", "metadata", "name", "p",
 		"namespace", "n", "uid", "u", "resourceVersion", "1", "annotations",
 		REQUEST_GPU_POLICY, value, "spec", "containers", "name", "c", "resources", "limits",

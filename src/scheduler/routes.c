@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "kube/util/object.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/extender/extender.h"
 

@@ -8,10 +8,10 @@
 #include <errno.h>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "json_arena.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/object.h"
 #include "kube/util/untrusted_json.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/extender/extender.h"

@@ -5,9 +5,9 @@
 #include "fuzz.h"
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "kube/util/base64.h"
-#include "kube/util/object.h"
 #include "kube/util/quantity.h"
 #include "scheduler/webhook/webhook.h"
 

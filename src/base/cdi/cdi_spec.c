@@ -34,7 +34,7 @@ static bool get_two_strings(const json_t *object, const char *first, const char 
 
 static json_t *make_env(const json_t *from)
 {
-	cleanup_spec json_t *list = json_array();
+	cleanup_json json_t *list = json_array();
 	const char *text[2];
 	json_t *item;
 	size_t i;
@@ -55,7 +55,7 @@ static json_t *make_env(const json_t *from)
 
 static json_t *make_mounts(const json_t *from)
 {
-	cleanup_spec json_t *list = json_array();
+	cleanup_json json_t *list = json_array();
 	const char *text[2];
 	json_t *item;
 	size_t i;
@@ -76,7 +76,7 @@ static json_t *make_mounts(const json_t *from)
 /* The paths must be equal: others would need the member hostPath, which CDI has only from version 0.5.0 on. */
 static json_t *make_nodes(const json_t *from)
 {
-	cleanup_spec json_t *list = json_array();
+	cleanup_json json_t *list = json_array();
 	const char *text[2];
 	json_t *item;
 	size_t i;
@@ -95,7 +95,7 @@ static json_t *make_nodes(const json_t *from)
 int cdi_spec_make(const char *kind, const char *name, const json_t *injection, json_t **ret,
 		  struct error *err)
 {
-	cleanup_spec json_t *edits = json_object();
+	cleanup_json json_t *edits = json_object();
 	json_t *parts[] = { make_env(json_object_get(injection, "env")),
 			    make_mounts(json_object_get(injection, "mounts")),
 			    make_nodes(json_object_get(injection, "device_nodes")) };

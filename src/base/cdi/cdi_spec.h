@@ -9,18 +9,12 @@
 
 #include <jansson.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/paths.h"
 
 #define CDI_KIND "allot.dev/gpu" /* kind of the devices that allot cdi makes */
 #define CDI_DIR "/etc/cdi"       /* every container engine reads this directory */
-
-static inline void cleanup_spec_decref(json_t **json)
-{
-	json_decref(*json);
-}
-#define cleanup_spec cleanup(cleanup_spec_decref)
 
 /* Checks that a tenant's name is also valid as a device name, which must end with a letter or digit. Pure. */
 int cdi_check_name(const char *name, struct error *err);

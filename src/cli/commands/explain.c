@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/explain/api.h"
 #include "cli/explain/claims_get.h"
 #include "cli/explain/explain_pod.h"
 #include "cli/explain/explain_text.h"
-#include "kube/util/object.h"
 
 #define SERVICE "allot-system/allot-scheduler"
 #define NAME_MAX_LENGTH 253
@@ -115,7 +115,7 @@ static void ask_for_leader(const struct kube_access *access, const char *path, c
 			   json_t **answer)
 {
 	for (unsigned asks = 1; asks < ASKS_MAX && !is_of_leader(*answer); asks++) {
-		cleanup_object json_t *next = NULL;
+		cleanup_json json_t *next = NULL;
 		int status;
 		if (api_get(access, path, token, &status, &next, NULL) < 0 ||
 		    !json_object_get(next, "state"))
@@ -139,7 +139,7 @@ static int read_token(const struct explain_options *o, char **ret, struct error 
 static int ask_scheduler(const struct kube_access *access, const char *token, const char *path,
 			 json_t **ret, bool *ret_own, struct error *err)
 {
-	cleanup_object json_t *answer = NULL;
+	cleanup_json json_t *answer = NULL;
 	int status = 0;
 	int r = api_get(access, path, token, &status, &answer, err);
 	const char *error = json_string_value(json_object_get(answer, "Error"));
@@ -211,7 +211,7 @@ static int proxy_path(const struct explain_options *o, const char *in, const cha
 static int fall_back(const struct kube_access *access, const char *in, const char *pod,
 		     const json_t *object, const struct error *why, json_t **ret, struct error *err)
 {
-	cleanup_object json_t *events = NULL;
+	cleanup_json json_t *events = NULL;
 	char path[PATH_SIZE];
 	int status;
 	snprintf(path, sizeof(path),
@@ -234,7 +234,7 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 {
 	const char *own = access->in_namespace ? access->in_namespace : "default";
 	const char *in = o->in_namespace ? o->in_namespace : own;
-	cleanup_object json_t *object = NULL;
+	cleanup_json json_t *object = NULL;
 	cleanup_free char *token = NULL;
 	struct error why = { 0 };
 	char path[PATH_SIZE];
@@ -284,7 +284,7 @@ static int ask_cluster(const struct explain_options *o, const char *pod, json_t 
 static int explain(const struct command *self, void *options, char *pod, struct error *err)
 {
 	const struct explain_options *o = options;
-	cleanup_object json_t *explanation = NULL;
+	cleanup_json json_t *explanation = NULL;
 	int r = o->server ? ask_server(o, pod, &explanation, err)
 			  : ask_cluster(o, pod, &explanation, err);
 	if (r < 0)

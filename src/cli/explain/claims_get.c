@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/explain/api.h"
 #include "cli/explain/explain_text.h"
 #include "kube/dra/dra_names.h"
-#include "kube/util/object.h"
 
 #define PATH_SIZE 1024
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER
@@ -71,7 +71,7 @@ static void get_claim(const struct kube_access *access, const char *in, const js
 	}
 	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates/%s", in,
 		 template);
-	cleanup_object json_t *object = get(access, path, &is_missing);
+	cleanup_json json_t *object = get(access, path, &is_missing);
 	if (object || is_missing)
 		json_object_set_new(known->templates, template, json_boolean(!is_missing));
 }

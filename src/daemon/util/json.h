@@ -1,17 +1,11 @@
-/* Helpers for the JSON library jansson: checked reads, and cleanup. */
+/* Helpers for the JSON library jansson: checked reads. */
 #pragma once
 
 #include <jansson.h>
 #include <stdint.h>
 
-#include "base/cleanup.h"
 #include "base/error.h"
-
-static inline void cleanup_json_decref(json_t **json)
-{
-	json_decref(*json);
-}
-#define cleanup_json cleanup(cleanup_json_decref)
+#include "base/json.h"
 
 /* Return 1 if *ret was written, 0 if the member is absent or null, -EINVAL and "<key>: must be ..." if its value is wrong. */
 int json_read_string(const json_t *object, const char *key, const char **ret, struct error *err);

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "kube/util/base64.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/object.h"
 #include "kube/util/yaml.h"
 
 #define FILE_MAX (1 << 20)
@@ -249,7 +249,7 @@ int access_read_config(const char *path, struct kube_access *ret, struct error *
 	const struct reader r = { path, err };
 	struct kube_access access = { 0 };
 	cleanup_free char *text = NULL;
-	cleanup_object json_t *root = NULL;
+	cleanup_json json_t *root = NULL;
 	int status = access_read_file(path, &text, err);
 	if (status < 0)
 		return status;

@@ -7,9 +7,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/symbols.h"
 #include "kube/client/client_inside.h"
-#include "kube/util/object.h"
 #include "kube/util/untrusted_json.h"
 
 static bool is_there(const struct kube_client *c, uint64_t id)
@@ -31,8 +31,8 @@ static bool deliver_lines(struct kube_call *call)
 	while (call->size > from && (end = memchr(call->text + from, '\n', call->size - from))) {
 		size_t length = (size_t)(end - call->text) - from;
 		json_error_t why;
-		cleanup_object json_t *object = untrusted_json_parse(call->text + from, length, 0,
-								     &why);
+		cleanup_json json_t *object = untrusted_json_parse(call->text + from, length, 0,
+								   &why);
 		from += length + 1;
 		if (!length)
 			continue;

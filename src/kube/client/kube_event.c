@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
-#include "kube/util/object.h"
 #include "kube/util/timestamp.h"
 
 /* An object's events are in its namespace. A node has none; its events are in this namespace. */
@@ -35,7 +35,7 @@ static struct kube_call *post(const char *component, struct kube_client *client,
 	char path[PATH_SIZE], now[TIMESTAMP_MAX];
 	timestamp_format_rfc3339((int64_t)time(NULL), now);
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/events", in);
-	cleanup_object json_t *event = json_pack(
+	cleanup_json json_t *event = json_pack(
 		"{s:s,s:s,s:{s:o,s:s},s:{s:s,s:s,s:s,s:s,s:s*},s:s,s:s,s:s,s:{s:s,s:s*},s:s,s:s,s:"
 		"i}",
 		"apiVersion", "v1", "kind", "Event", "metadata", name ? "name" : "generateName",
@@ -89,8 +89,8 @@ struct kube_call *event_repeat(struct kube_client *client, const struct event_ab
 	char path[PATH_SIZE], now[TIMESTAMP_MAX];
 	timestamp_format_rfc3339((int64_t)time(NULL), now);
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/events/%s", space_of(about), name);
-	cleanup_object json_t *patch = json_pack("{s:I,s:s,s:s}", "count", (json_int_t)count,
-						 "lastTimestamp", now, "message", message);
+	cleanup_json json_t *patch = json_pack("{s:I,s:s,s:s}", "count", (json_int_t)count,
+					       "lastTimestamp", now, "message", message);
 	cleanup_free char *body = patch ? json_dumps(patch, JSON_COMPACT) : NULL;
 	const struct kube_request request = {
 		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body

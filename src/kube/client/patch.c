@@ -2,7 +2,7 @@
 
 #include <jansson.h>
 
-#include "kube/util/object.h"
+#include "base/json.h"
 
 static int put(json_t *metadata, const char *what, const struct patch_pair *pair, size_t count)
 {
@@ -20,7 +20,7 @@ static int put(json_t *metadata, const char *what, const struct patch_pair *pair
 char *patch_metadata(const struct patch_pair *annotation, size_t annotations,
 		     const struct patch_pair *label, size_t labels, const char *version)
 {
-	cleanup_object json_t *patch = json_object();
+	cleanup_json json_t *patch = json_object();
 	json_t *metadata = json_object();
 	if (json_object_set_new(patch, "metadata", metadata) < 0 ||
 	    put(metadata, "annotations", annotation, annotations) < 0 ||

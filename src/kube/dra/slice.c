@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/util/object.h"
+#include "base/json.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define TEXT_MAX 64 /* longest text of an attribute; a longer one is cut */
@@ -229,11 +229,11 @@ void dra_slice_name(const char *node, const char *device, char ret[DRA_POOL_MAX]
 json_t *dra_slice(const struct dra_slice_names *names, const char *version, int64_t generation,
 		  json_t *devices)
 {
-	cleanup_object json_t *metadata = json_pack("{s:s, s:s*, s:[{s:s, s:s, s:s, s:s, s:b}]}",
-						    "name", names->name, "resourceVersion", version,
-						    "ownerReferences", "apiVersion", "v1", "kind",
-						    "Node", "name", names->node, "uid",
-						    names->node_uid, "controller", true);
+	cleanup_json json_t *metadata = json_pack("{s:s, s:s*, s:[{s:s, s:s, s:s, s:s, s:b}]}",
+						  "name", names->name, "resourceVersion", version,
+						  "ownerReferences", "apiVersion", "v1", "kind",
+						  "Node", "name", names->node, "uid",
+						  names->node_uid, "controller", true);
 	if (!metadata)
 		return NULL;
 	return json_pack("{s:s, s:s, s:O, s:{s:s, s:s, s:{s:s, s:I, s:i}, s:O}}", "apiVersion",

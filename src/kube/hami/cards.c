@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/parse.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/object.h"
 
 /* Another program writes the annotation, and without bounds could make this program use much memory. */
 #define CARDS_MAX 1024
@@ -108,7 +108,7 @@ static int parse_object(const json_t *object, struct kube_card *card, struct err
 static int parse_json(const char *text, struct kube_cards *cards, struct error *err)
 {
 	json_error_t why;
-	cleanup_object json_t *list = json_loads(text, 0, &why);
+	cleanup_json json_t *list = json_loads(text, 0, &why);
 	if (!json_is_array(list))
 		return error_set(err, EINVAL, "must be a JSON array: %s",
 				 list ? "it is another kind of JSON value" : why.text);
@@ -264,7 +264,7 @@ static json_t *to_object(const struct kube_card *card)
 
 char *cards_format(const struct kube_cards *cards)
 {
-	cleanup_object json_t *list = json_array();
+	cleanup_json json_t *list = json_array();
 	for (size_t i = 0; i < cards->count; i++)
 		if (json_array_append_new(list, to_object(&cards->card[i])) < 0)
 			return NULL;

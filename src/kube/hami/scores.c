@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/object.h"
 
 #define SCORES_MAX 256 /* most GPUs of a node */
 
@@ -86,7 +86,7 @@ static int read_all(const json_t *list, struct kube_scores *s, struct error *err
 int scores_parse(const char *text, struct kube_scores *ret, struct error *err)
 {
 	struct kube_scores s;
-	cleanup_object json_t *list = json_loads(text, 0, NULL);
+	cleanup_json json_t *list = json_loads(text, 0, NULL);
 	size_t count = json_array_size(list);
 	if (!json_is_array(list) || count > SCORES_MAX)
 		return error_set(err, EINVAL,
@@ -105,7 +105,7 @@ int scores_parse(const char *text, struct kube_scores *ret, struct error *err)
 
 char *scores_format(const struct kube_scores *s)
 {
-	cleanup_object json_t *list = json_array();
+	cleanup_json json_t *list = json_array();
 	for (size_t i = 0; i < s->count; i++) {
 		json_t *entry = json_object(), *scores = json_object();
 		for (size_t j = 0; j < s->count; j++)

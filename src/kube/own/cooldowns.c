@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/object.h"
 
 #define CARDS_MAX 1024
 
@@ -64,7 +64,7 @@ int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *
 {
 	struct kube_cooldowns cooldowns = { 0 };
 	json_error_t why;
-	cleanup_object json_t *root = json_loads(text, 0, &why);
+	cleanup_json json_t *root = json_loads(text, 0, &why);
 	int r = json_is_object(root)
 			? parse(root, &cooldowns, err)
 			: error_set(err, EINVAL, "must be a JSON object: %s",
@@ -87,6 +87,6 @@ char *cooldowns_format(const struct kube_cooldowns *cooldowns)
 						(json_int_t)c->until_s, "rounds", (int)c->rounds));
 	}
 	bool is_whole = json_array_size(list) == cooldowns->count;
-	cleanup_object json_t *root = json_pack("{s:o}", "cards", list);
+	cleanup_json json_t *root = json_pack("{s:o}", "cards", list);
 	return root && is_whole ? json_dumps(root, JSON_COMPACT) : NULL;
 }

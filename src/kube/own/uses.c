@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/object.h"
 
 #define CARDS_MAX 1024
 #define PCT_MOST 10000 /* a larger percentage is invalid */
@@ -72,7 +72,7 @@ int uses_parse(const char *text, struct kube_uses *ret, struct error *err)
 {
 	struct kube_uses uses = { 0 };
 	json_error_t why;
-	cleanup_object json_t *root = json_loads(text, 0, &why);
+	cleanup_json json_t *root = json_loads(text, 0, &why);
 	int r = json_is_object(root)
 			? parse(root, &uses, err)
 			: error_set(err, EINVAL, "must be a JSON object: %s",
@@ -96,7 +96,7 @@ char *uses_format(const struct kube_uses *uses)
 						      (json_int_t)c->memory_mib));
 	}
 	bool is_whole = json_array_size(list) == uses->count;
-	cleanup_object json_t *root = json_pack("{s:I,s:o}", "t", (json_int_t)uses->measured_s,
-						"cards", list);
+	cleanup_json json_t *root = json_pack("{s:I,s:o}", "t", (json_int_t)uses->measured_s,
+					      "cards", list);
 	return root && is_whole ? json_dumps(root, JSON_COMPACT) : NULL;
 }

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/object.h"
 
 /* Most bytes of a label's value. A longer node name gets no label, only the annotation. */
 #define LABEL_MAX 63
@@ -46,11 +46,11 @@ char *bind_failed_patch(const char *version)
 /* With the pod's uid and version, the server binds exactly the pod that was read, or fails. */
 char *bind_body(const struct decision *d, const char *version)
 {
-	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s,s:s,s:s}}",
-						"apiVersion", "v1", "kind", "Binding", "metadata",
-						"name", d->pod, "namespace", d->pod_namespace,
-						"uid", d->uid, "resourceVersion", version, "target",
-						"apiVersion", "v1", "kind", "Node", "name", d->node);
+	cleanup_json json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s,s:s,s:s}}",
+					      "apiVersion", "v1", "kind", "Binding", "metadata",
+					      "name", d->pod, "namespace", d->pod_namespace, "uid",
+					      d->uid, "resourceVersion", version, "target",
+					      "apiVersion", "v1", "kind", "Node", "name", d->node);
 	return body ? json_dumps(body, JSON_COMPACT) : NULL;
 }
 

@@ -8,9 +8,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "kube/client/kube_event.h"
-#include "kube/util/object.h"
 #include "scheduler/cluster/sched_audit.h"
 #include "scheduler/cluster/cooldown_writer.h"
 
@@ -105,10 +105,10 @@ static void answered(void *data, const struct kube_answer *answer)
 
 static char *make_body(const struct eviction *e)
 {
-	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:{s:s}}}", "apiVersion",
-						"policy/v1", "kind", "Eviction", "metadata", "name",
-						e->name, "namespace", e->pod_namespace,
-						"deleteOptions", "preconditions", "uid", e->uid);
+	cleanup_json json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s},s:{s:{s:s}}}", "apiVersion",
+					      "policy/v1", "kind", "Eviction", "metadata", "name",
+					      e->name, "namespace", e->pod_namespace,
+					      "deleteOptions", "preconditions", "uid", e->uid);
 	return body ? json_dumps(body, JSON_COMPACT) : NULL;
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/log.h"
-#include "kube/util/object.h"
 
 #define NOT_ENDED "fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed"
 

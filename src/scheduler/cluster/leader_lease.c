@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/object.h"
 #include "kube/util/timestamp.h"
 
 #define NUMBER_MAX 1000000000
@@ -69,17 +69,17 @@ static json_t *spec_of(const struct lease *l)
 
 char *lease_body(const char *in_namespace, const char *name, const struct lease *lease)
 {
-	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s},s:o}", "apiVersion",
-						"coordination.k8s.io/v1", "kind", "Lease",
-						"metadata", "name", name, "namespace", in_namespace,
-						"spec", spec_of(lease));
+	cleanup_json json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s},s:o}", "apiVersion",
+					      "coordination.k8s.io/v1", "kind", "Lease", "metadata",
+					      "name", name, "namespace", in_namespace, "spec",
+					      spec_of(lease));
 	return body ? json_dumps(body, JSON_COMPACT) : NULL;
 }
 
 char *lease_patch(const struct lease *lease)
 {
-	cleanup_object json_t *body = json_pack("{s:{s:s},s:o}", "metadata", "resourceVersion",
-						lease->version, "spec", spec_of(lease));
+	cleanup_json json_t *body = json_pack("{s:{s:s},s:o}", "metadata", "resourceVersion",
+					      lease->version, "spec", spec_of(lease));
 	return body ? json_dumps(body, JSON_COMPACT) : NULL;
 }
 

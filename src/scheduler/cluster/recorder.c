@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "kube/client/kube_event.h"
 #include "kube/client/reactor.h"
-#include "kube/util/object.h"
 #include "scheduler/extender/filter_events.h"
 #include "scheduler/util/token_bucket.h"
 #include "scheduler/util/string_map.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/util/object.h"
+#include "base/json.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/wait_summary.h"
 

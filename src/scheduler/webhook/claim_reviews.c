@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "kube/client/patch.h"
 #include "kube/dra/slice.h"
-#include "kube/util/object.h"
 #include "kube/util/timestamp.h"
 #include "scheduler/webhook/template_sweep.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/object.h"
+#include "base/cleanup.h"
 
 void json_patch_free(struct json_patch *patch)
 {

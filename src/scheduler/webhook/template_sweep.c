@@ -8,9 +8,9 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "kube/dra/dra_names.h"
-#include "kube/util/object.h"
 #include "kube/util/timestamp.h"
 #include "scheduler/webhook/webhook.h"
 
@@ -117,10 +117,10 @@ static void deleted(void *data, const struct kube_answer *answer)
 static void delete_template(struct template_sweep *s, const json_t *metadata)
 {
 	char path[2 * NAME_MAX_BYTES];
-	cleanup_object json_t *options = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1",
-						   "kind", "DeleteOptions", "preconditions", "uid",
-						   text(metadata, "uid"), "resourceVersion",
-						   text(metadata, "resourceVersion"));
+	cleanup_json json_t *options = json_pack("{s:s, s:s, s:{s:s, s:s}}", "apiVersion", "v1",
+						 "kind", "DeleteOptions", "preconditions", "uid",
+						 text(metadata, "uid"), "resourceVersion",
+						 text(metadata, "resourceVersion"));
 	cleanup_free char *body = json_dumps(options, JSON_COMPACT);
 	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates/%s",
 		 s->in_namespace, text(metadata, "name"));

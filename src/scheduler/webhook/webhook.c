@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/settings/settings.h"
 #include "base/text.h"
 #include "kube/util/base64.h"
-#include "kube/util/object.h"
 #include "scheduler/webhook/webhook_inside.h"
 
 #define API_VERSION "admission.k8s.io/v1"
@@ -262,7 +262,7 @@ static json_t *denial(const struct error *why)
 
 static json_t *make_response(const struct webhook_work *w, const char *uid, int r)
 {
-	cleanup_object json_t *response = json_pack("{s:s,s:b}", "uid", uid, "allowed", r >= 0);
+	cleanup_json json_t *response = json_pack("{s:s,s:b}", "uid", uid, "allowed", r >= 0);
 	if (!response)
 		return NULL;
 	if (r < 0)

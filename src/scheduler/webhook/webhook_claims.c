@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/util/object.h"
+#include "base/json.h"
 #include "scheduler/request/pod_request.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
@@ -147,7 +147,7 @@ static int convert(struct webhook_work *w, const struct kube_pod *pod,
 		   const struct request *request, struct made *made, size_t i)
 {
 	struct webhook_container *container = &w->container[request->part[i].container];
-	cleanup_object json_t *spec = NULL;
+	cleanup_json json_t *spec = NULL;
 	int r = check_limits(w, container);
 	if (r >= 0)
 		r = webhook_make_spec(w, pod, request, i, &spec);
@@ -183,7 +183,7 @@ static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 /* Reads a copy of the pod with placeholders: a pod that is not stored yet has no uid, no version, and perhaps no name. */
 static int read_pod(struct webhook_work *w, struct kube_pod **ret)
 {
-	cleanup_object json_t *copy = json_deep_copy(w->pod);
+	cleanup_json json_t *copy = json_deep_copy(w->pod);
 	json_t *metadata = json_object_get(copy, "metadata");
 	if (!json_is_object(metadata)) {
 		metadata = json_object();

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json.h"
 #include "base/settings/settings.h"
-#include "kube/util/object.h"
 #include "scheduler/webhook/webhook_guard.h"
 #include "scheduler/webhook/webhook_inside.h"
 

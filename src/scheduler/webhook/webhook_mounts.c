@@ -1,8 +1,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/settings/settings.h"
-#include "kube/util/object.h"
 #include "scheduler/webhook/webhook_guard.h"
 #include "scheduler/webhook/webhook_inside.h"
 

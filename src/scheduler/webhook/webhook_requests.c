@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/priority.h"
-#include "kube/util/object.h"
 #include "kube/util/quantity.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"

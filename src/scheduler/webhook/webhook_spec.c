@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/dra/dra_names.h"
 #include "kube/dra/dra_terms.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/priority.h"
 #include "kube/own/live.h"
-#include "kube/util/object.h"
 #include "scheduler/request/pod_request.h"
 #include "scheduler/request/request_annotations.h"
 #include "scheduler/webhook/webhook.h"
@@ -154,7 +154,7 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
 			    const json_t *selectors)
 {
-	cleanup_object json_t *amounts = json_object(), *exactly = NULL;
+	cleanup_json json_t *amounts = json_object(), *exactly = NULL;
 	char text[32];
 	exactly = json_pack("{s:s}", "deviceClassName", c->w->terms->device_class);
 	if (memory_mib) {
@@ -179,7 +179,7 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	struct webhook_work *w = c->w;
 	const char *resource = w->terms->memory_pct;
 	const json_t *sizes = w->claims->sizes_mib, *size;
-	cleanup_object json_t *list = json_array();
+	cleanup_json json_t *list = json_array();
 	size_t i;
 	if (!sizes) {
 		w->claims->needs_sizes = true;
@@ -200,7 +200,7 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 		uint64_t mib = (uint64_t)json_integer_value(size);
 		uint64_t part = mib * c->part->place.memory_pct / 100;
 		char name[32], expression[160];
-		cleanup_object json_t *all = json_deep_copy(selectors);
+		cleanup_json json_t *all = json_deep_copy(selectors);
 		snprintf(name, sizeof(name), "size-%zu", i);
 		snprintf(expression, sizeof(expression),
 			 ATTRIBUTES ".type == \"gpu\" && " ATTRIBUTES ".memoryMiB == %" PRIu64, mib);
@@ -243,7 +243,7 @@ static int make_request(const struct conversion *c, unsigned gpu, const json_t *
 				 "a limit of %g %% is less than the %g %% of a GPU's time that are "
 				 "requested: raise the limit, or request less",
 				 VALUE(c->limit_pct, c->limits, gpu), cores_pct);
-	cleanup_object json_t *request = json_pack("{s:s}", "name", name);
+	cleanup_json json_t *request = json_pack("{s:s}", "name", name);
 	int r = 0;
 	if (is_pct)
 		r = add_alternatives(c, cores_pct, selectors, request);
@@ -299,7 +299,7 @@ static json_t *make_config(const struct conversion *c, const json_t *requests)
 
 static json_t *make_constraints(const struct conversion *c, const json_t *requests)
 {
-	cleanup_object json_t *names = json_array();
+	cleanup_json json_t *names = json_array();
 	json_t *constraints = json_array();
 	for (size_t i = 0; i < json_array_size(requests); i++)
 		json_array_append(names, json_object_get(json_array_get(requests, i), "name"));
@@ -364,7 +364,7 @@ static int read_terms(struct conversion *c, const struct kube_pod *pod)
 
 static int make_spec(const struct conversion *c, json_t **ret)
 {
-	cleanup_object json_t *selectors = json_array(), *requests = json_array();
+	cleanup_json json_t *selectors = json_array(), *requests = json_array();
 	int r = add_selectors(c, selectors);
 	for (unsigned i = 0; r >= 0 && i < c->part->place.count; i++) {
 		json_t *request = NULL;
@@ -374,9 +374,9 @@ static int make_spec(const struct conversion *c, json_t **ret)
 	}
 	if (r < 0)
 		return r;
-	cleanup_object json_t *constraints = make_constraints(c, requests);
-	cleanup_object json_t *config = make_config(c, requests);
-	cleanup_object json_t *devices = json_pack("{s:O}", "requests", requests);
+	cleanup_json json_t *constraints = make_constraints(c, requests);
+	cleanup_json json_t *config = make_config(c, requests);
+	cleanup_json json_t *devices = json_pack("{s:O}", "requests", requests);
 	if (json_array_size(constraints))
 		json_object_set(devices, "constraints", constraints);
 	if (json_array_size(config))

@@ -1,8 +1,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "kube/hami/annotations.h"
-#include "kube/util/object.h"
 #include "scheduler/request/request_annotations.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"

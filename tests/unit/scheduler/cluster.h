@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "kube/util/object.h"
+#include "base/json.h"
 #include "scheduler/bind/decision.h"
 #include "scheduler/extender/extender.h"
 #include "scheduler/model/model.h"

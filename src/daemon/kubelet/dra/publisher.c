@@ -9,12 +9,12 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "daemon/kubelet/kube/node_object.h"
 #include "kube/client/watch.h"
 #include "kube/dra/slice.h"
 #include "kube/util/backoff.h"
-#include "kube/util/object.h"
 
 #define HTTP_NOT_FOUND 404
 #define COLLECTION DRA_API "/resourceslices"
@@ -219,8 +219,8 @@ static void write_slice(struct publisher *p, struct gpu_slice *s, const char *no
 	const struct dra_slice_names names = {
 		.node = p->node, .node_uid = node_uid, .name = s->name, .pool = s->pool
 	};
-	cleanup_object json_t *slice = dra_slice(&names, metadata(s->object, "resourceVersion"),
-						 generation_of(s->object) + 1, devices);
+	cleanup_json json_t *slice = dra_slice(&names, metadata(s->object, "resourceVersion"),
+					       generation_of(s->object) + 1, devices);
 	cleanup_free char *body = slice ? json_dumps(slice, JSON_COMPACT) : NULL;
 	if (!body) {
 		retry_later(p, "out of memory", 0);
@@ -266,7 +266,7 @@ static bool is_right(const struct gpu_slice *s, const char *node_uid, const json
 
 static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
 {
-	cleanup_object json_t *devices = NULL;
+	cleanup_json json_t *devices = NULL;
 	if (!*s->pool) {
 		if (s->object)
 			delete_slice(p, s);

@@ -46,7 +46,7 @@ int spec_file_write(const char *dir, struct claims *claims, const struct claim *
 		    const char *uid, struct error *err)
 {
 	cleanup_injection struct injection injection = { 0 };
-	cleanup_spec json_t *spec = NULL, *inject = NULL;
+	cleanup_json json_t *spec = NULL, *inject = NULL;
 	char path[PATHS_MAX];
 	int r = make_path(dir, uid, path, err);
 	if (r >= 0)

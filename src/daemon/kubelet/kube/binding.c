@@ -7,11 +7,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/node_lock.h"
 #include "kube/util/backoff.h"
-#include "kube/util/object.h"
 
 #define PATH_MAX_BYTES 640
 #define REFUSALS_MAX 3

@@ -24,14 +24,14 @@
 
 static int make(const char *name, const char *text, json_t **ret, struct error *err)
 {
-	cleanup_spec json_t *injection = json_loads(text, 0, NULL);
+	cleanup_json json_t *injection = json_loads(text, 0, NULL);
 	assert_non_null(injection);
 	return cdi_spec_make(CDI_KIND, name, injection, ret, err);
 }
 
 static void test_spec(void **state)
 {
-	cleanup_spec json_t
+	cleanup_json json_t
 		*spec = NULL,
 		*expected = json_loads(
 			"{\"cdiVersion\":\"0.3.0\",\"kind\":\"allot.dev/"
@@ -49,7 +49,7 @@ static void test_spec(void **state)
 /* What is empty is left out; a name that begins with a digit is of a later version. */
 static void test_small(void **state)
 {
-	cleanup_spec json_t *spec = NULL;
+	cleanup_json json_t *spec = NULL;
 	struct error err = { 0 };
 	assert_int_equal(make("1a", "{\"env\":[],\"mounts\":[],\"device_nodes\":[]}", &spec, &err),
 			 0);
@@ -100,7 +100,7 @@ static unsigned count_files(const char *dir)
 static void test_file(void **state)
 {
 	char dir[64] = "/tmp/allot-test-XXXXXX", inner[80], path[PATHS_MAX];
-	cleanup_spec json_t *spec = json_pack("{s:s}", "a", "b"), *read = NULL;
+	cleanup_json json_t *spec = json_pack("{s:s}", "a", "b"), *read = NULL;
 	struct error err = { 0 };
 	struct stat st;
 	assert_non_null(mkdtemp(dir));
@@ -130,7 +130,7 @@ static void test_file(void **state)
 static void test_a_short_write(void **state)
 {
 	char dir[64] = "/tmp/allot-test-XXXXXX", path[PATHS_MAX];
-	cleanup_spec json_t *spec = json_pack("{s:s}", "a", "longer than eight bytes");
+	cleanup_json json_t *spec = json_pack("{s:s}", "a", "longer than eight bytes");
 	struct error err = { 0 };
 	struct rlimit before, few;
 	assert_non_null(mkdtemp(dir));

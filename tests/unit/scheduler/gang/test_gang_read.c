@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kube/util/object.h"
+#include "base/json.h"
 #include "scheduler/gang/gang_read.h"
 
 static int read_gang(const char *meta, struct gang_annotations *ret, struct error *err)

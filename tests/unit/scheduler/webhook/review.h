@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "kube/util/base64.h"
-#include "kube/util/object.h"
 #include "scheduler/webhook/webhook.h"
 
 static inline json_t *json_of(const char *text)
