@@ -2,17 +2,15 @@
 
 #include <stdio.h>
 
-static const char *text_of(const json_t *container, const char *key)
-{
-	const char *text = json_string_value(json_object_get(container, key));
-	return text ? text : "";
-}
+#include "base/json.h"
 
 void container_name(const json_t *container, char *text, size_t size)
 {
-	const char *name = text_of(container, "name"), *pod = text_of(container, "pod");
+	const char *name = json_string_or(container, "name", "");
+	const char *pod = json_string_or(container, "pod", "");
 	if (*pod)
-		snprintf(text, size, "%s/%s/%s", text_of(container, "namespace"), pod, name);
+		snprintf(text, size, "%s/%s/%s", json_string_or(container, "namespace", ""), pod,
+			 name);
 	else
 		snprintf(text, size, "%s", name);
 }
@@ -21,5 +19,6 @@ void container_label(const json_t *container, char *text, size_t size)
 {
 	container_name(container, text, size);
 	if (!*text)
-		snprintf(text, size, "%.*s", CONTAINER_SHORT_ID, text_of(container, "id"));
+		snprintf(text, size, "%.*s", CONTAINER_SHORT_ID,
+			 json_string_or(container, "id", ""));
 }

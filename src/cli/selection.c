@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/json.h"
+
 json_int_t device_index(const json_t *device)
 {
 	return json_integer_value(json_object_get(device, "index"));
@@ -14,9 +16,7 @@ json_int_t device_index(const json_t *device)
 
 const char *device_uuid(const json_t *device)
 {
-	const char *uuid = json_string_value(json_object_get(device, "uuid"));
-
-	return uuid ? uuid : "";
+	return json_string_or(device, "uuid", "");
 }
 
 static void selection_describe(const struct selection *selection, char *text, size_t size)
@@ -25,9 +25,9 @@ static void selection_describe(const struct selection *selection, char *text, si
 
 	*text = '\0';
 	for (size_t i = 0; i < selection->count && used + 1 < size; i++) {
-		const char *name = json_string_value(json_object_get(selection->device[i], "name"));
-		int n = snprintf(text + used, size - used, "%s%zu (%s, %s)", i ? ", " : "", i,
-				 name ? name : "?", device_uuid(selection->device[i]));
+		const char *name = json_string_or(selection->device[i], "name", "?");
+		int n = snprintf(text + used, size - used, "%s%zu (%s, %s)", i ? ", " : "", i, name,
+				 device_uuid(selection->device[i]));
 
 		used += n > 0 ? (size_t)n : 0;
 	}

@@ -66,9 +66,9 @@ ALLOT_PUBLIC int allot_client_open(const char *run_dir, const char *simulated,
 	if (r >= 0)
 		r = client_request(client->connection, "hello", json_object(), &hello, &own);
 	if (r >= 0) {
-		const char *daemon = json_string_value(json_object_get(hello, "daemon"));
+		const char *daemon = json_string_or(hello, "daemon", "");
 
-		client->daemon = strdup(daemon ? daemon : "");
+		client->daemon = strdup(daemon);
 		r = client->daemon ? 0 : error_set(&own, ENOMEM, "out of memory");
 	}
 	if (r < 0) {

@@ -53,9 +53,7 @@ static const json_t *member(const void *object, const char *key)
 /* A value that an older daemon does not send is read as "" or 0. */
 static const char *text_of(const void *object, const char *key)
 {
-	const char *text = json_string_value(member(object, key));
-
-	return text ? text : "";
+	return json_string_or((const json_t *)object, key, "");
 }
 
 static uint64_t whole_of(const void *object, const char *key)

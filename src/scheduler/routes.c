@@ -59,16 +59,15 @@ static void count_review(struct scheduler *s, const json_t *request, const json_
 {
 	const json_t *why = json_object_get(response, "status");
 	const json_t *object = json_object_get(request, "object");
-	const char *name = json_string_value(
-		json_object_get(json_object_get(object, "metadata"), "name"));
-	const char *of = json_string_value(json_object_get(request, "namespace"));
+	const char *name = json_string_or(json_object_get(object, "metadata"), "name",
+					  "(to be named)");
+	const char *of = json_string_or(request, "namespace", "");
 	if (json_object_get(response, "patch"))
 		s->metrics.changed++;
 	if (json_is_true(json_object_get(response, "allowed")))
 		return;
 	s->metrics.denied++;
-	log_info_of(log_key(of ? of : ""), "pod %.63s/%.253s is denied: %s", of ? of : "",
-		    name ? name : "(to be named)",
+	log_info_of(log_key(of), "pod %.63s/%.253s is denied: %s", of, name,
 		    json_string_value(json_object_get(why, "message")));
 }
 

@@ -256,7 +256,7 @@ static void print_device(const char *name, const json_t *claim, const json_t *de
 	const json_t *index = json_object_get(device, "index");
 	const json_t *memory = json_object_get(device, "memory_bytes");
 	char bytes[FORMAT_MAX] = "unpromised", gpu[16] = "-", cores[FORMAT_MAX], limit[FORMAT_MAX];
-	const char *why = json_string_value(json_object_get(claim, "parked"));
+	const char *why = json_string_or(claim, "parked", "");
 
 	if (json_is_integer(index))
 		snprintf(gpu, sizeof(gpu), "%lld", (long long)json_integer_value(index));
@@ -265,7 +265,7 @@ static void print_device(const char *name, const json_t *claim, const json_t *de
 	format_asked_pct(json_number_value(json_object_get(device, "cores_pct")), cores);
 	format_asked_pct(json_number_value(json_object_get(device, "cores_limit_pct")), limit);
 	printf("%-24s %3s  %10s  %5s  %5s  %9lld  %s\n", name, gpu, bytes, cores, limit,
-	       (long long)json_integer_value(json_object_get(claim, "processes")), why ? why : "");
+	       (long long)json_integer_value(json_object_get(claim, "processes")), why);
 }
 
 static void print_table(const json_t *claims)

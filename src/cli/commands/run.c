@@ -347,9 +347,9 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
  */
 static void cancel_wait(struct run *run)
 {
-	const char *id = json_string_value(json_object_get(run->tenant, "id"));
+	const char *id = json_string_or(run->tenant, "id", "");
 
-	client_request(run->client, "unqueue", json_pack("{s:s}", "name", id ? id : ""), NULL, NULL);
+	client_request(run->client, "unqueue", json_pack("{s:s}", "name", id), NULL, NULL);
 }
 
 static int wait_for_command(struct run *run, struct child *child)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/container_name.h"
 #include "cli/format.h"
 #include "cli/selection.h"
@@ -129,9 +130,7 @@ static void put_delta(const json_t *device, char *cell)
 
 static void put_text(const json_t *object, const char *key, char *cell)
 {
-	const char *text = json_string_value(json_object_get(object, key));
-
-	snprintf(cell, CELL_MAX, "%s", text ? text : "-");
+	snprintf(cell, CELL_MAX, "%s", json_string_or(object, key, "-"));
 }
 
 /* Writes "60 (50)" if 60 % were requested but only 50 % are in force, because guarantees sum to over 100 %. */
@@ -205,10 +204,10 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 	const json_t *list = json_object_get(tenant, "offenders");
 	size_t offenders = json_array_size(list);
 	const json_t *last = offenders ? json_array_get(list, offenders - 1) : NULL;
-	const char *action = json_string_value(json_object_get(last, "action"));
+	const char *action = json_string_or(last, "action", "gone");
 
 	if (count > 0)
-		snprintf(cell, CELL_MAX, "%lld %.40s", (long long)count, action ? action : "gone");
+		snprintf(cell, CELL_MAX, "%lld %.40s", (long long)count, action);
 	else
 		strcpy(cell, "-");
 }
@@ -410,10 +409,10 @@ static void write_groups(const struct table *table, FILE *out)
 static void write_health(const json_t *device, FILE *out)
 {
 	const char *health = json_string_value(json_object_get(device, "health"));
-	const char *reason = json_string_value(json_object_get(device, "health_reason"));
+	const char *reason = json_string_or(device, "health_reason", "?");
 
 	if (health && strcmp(health, "healthy") != 0)
-		fprintf(out, ", %s: %s", health, reason ? reason : "?");
+		fprintf(out, ", %s: %s", health, reason);
 	if (json_is_true(json_object_get(device, "cordoned")))
 		fputs(", cordoned", out);
 }
@@ -425,14 +424,14 @@ static void write_devices(const json_t *devices, FILE *out)
 
 	json_array_foreach((json_t *)devices, i, device)
 	{
-		const char *name = json_string_value(json_object_get(device, "name"));
+		const char *name = json_string_or(device, "name", "?");
 		const json_t *busy = json_object_get(device, "busy_pct");
 		char total[FORMAT_MAX], used[FORMAT_MAX];
 
 		put_bytes(device, "memory_bytes", total);
 		put_bytes(device, "memory_used_bytes", used);
-		fprintf(out, "GPU %lld: %s, %s, %s used", (long long)device_index(device),
-			name ? name : "?", total, used);
+		fprintf(out, "GPU %lld: %s, %s, %s used", (long long)device_index(device), name,
+			total, used);
 		if (json_is_number(busy))
 			fprintf(out, ", %.0f %% busy", json_number_value(busy));
 		write_health(device, out);
@@ -452,10 +451,10 @@ static void write_space_faults(const json_t *tenants, FILE *out)
 	{
 		const json_t *space = json_object_get(tenant, "space");
 		const char *fault = json_string_value(json_object_get(space, "fault"));
-		const char *name = json_string_value(json_object_get(tenant, "name"));
+		const char *name = json_string_or(tenant, "name", "?");
 
 		if (fault)
-			fprintf(out, "\n%s: %s\n", name ? name : "?", fault);
+			fprintf(out, "\n%s: %s\n", name, fault);
 	}
 }
 

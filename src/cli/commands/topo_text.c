@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/json.h"
+
 #define CELL_MAX 16
 
 static const struct {
@@ -25,17 +27,11 @@ static const char *meaning_of(const char *word)
 	return "distance unknown";
 }
 
-static const char *text_of(const json_t *object, const char *key, const char *otherwise)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	return text ? text : otherwise;
-}
-
 static void write_device(const json_t *device, int indent, FILE *out)
 {
 	fprintf(out, "%*sGPU%-3d %-12s  %s\n", indent, "",
 		(int)json_integer_value(json_object_get(device, "index")),
-		text_of(device, "pci", "-"), text_of(device, "name", "?"));
+		json_string_or(device, "pci", "-"), json_string_or(device, "name", "?"));
 }
 
 static bool has_device(const json_t *group, json_int_t index)
@@ -62,7 +58,7 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 {
 	const json_t *numa = json_object_get(group, "numa");
 	const json_t *parts = json_object_get(group, "groups");
-	const char *way = text_of(group, "pcie", NULL);
+	const char *way = json_string_or(group, "pcie", NULL);
 
 	if (json_array_size(json_object_get(group, "devices")) > 1) {
 		fprintf(out, "%*s", indent, "");
@@ -97,7 +93,7 @@ static void link_cell(const json_t *links, json_int_t a, json_int_t b, char ret[
 		if (nvlinks > 0)
 			snprintf(ret, CELL_MAX, "NV%d", (int)nvlinks);
 		else
-			snprintf(ret, CELL_MAX, "%s", text_of(link, "pcie", "?"));
+			snprintf(ret, CELL_MAX, "%s", json_string_or(link, "pcie", "?"));
 	}
 }
 

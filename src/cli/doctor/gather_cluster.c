@@ -52,9 +52,7 @@ int gather_access(struct doctor *d, struct kube_access *ret, struct error *err)
 
 static void copy(const json_t *from, const char *key, char ret[FACT_NAME_MAX])
 {
-	const char *text = json_string_value(json_object_get(from, key));
-
-	snprintf(ret, FACT_NAME_MAX, "%.*s", FACT_NAME_MAX - 1, text ? text : "");
+	snprintf(ret, FACT_NAME_MAX, "%.*s", FACT_NAME_MAX - 1, json_string_or(from, key, ""));
 }
 
 static void read_node(const json_t *node, struct facts_cluster *c)

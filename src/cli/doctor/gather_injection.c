@@ -128,9 +128,8 @@ static void read_record(const struct host *host, struct facts_injection *in)
 	snprintf(path, sizeof(path), "%s/versions", in->mirror);
 	cleanup_free char *text = host_read_all(host, path, &size);
 	cleanup_json json_t *json = text ? json_loadb(text, size, 0, NULL) : NULL;
-	const char *driver = json_string_value(json_object_get(json, "driver"));
-	snprintf(in->mirror_driver, sizeof(in->mirror_driver), "%.*s", FACT_NAME_MAX - 1,
-		 driver ? driver : "");
+	const char *driver = json_string_or(json, "driver", "");
+	snprintf(in->mirror_driver, sizeof(in->mirror_driver), "%.*s", FACT_NAME_MAX - 1, driver);
 }
 
 void gather_injection(struct doctor *d, struct facts *facts)

@@ -211,8 +211,7 @@ void gather_versions(struct doctor *d, struct facts *facts)
 	gather_module_version(&d->host, v->module);
 	if (!hello)
 		return;
-	const char *driver = json_string_value(json_object_get(hello, "driver"));
+	const char *driver = json_string_or(hello, "driver", "");
 	v->is_simulated = json_is_true(json_object_get(hello, "simulated"));
-	snprintf(v->daemon_driver, sizeof(v->daemon_driver), "%.*s", FACT_NAME_MAX - 1,
-		 driver ? driver : "");
+	snprintf(v->daemon_driver, sizeof(v->daemon_driver), "%.*s", FACT_NAME_MAX - 1, driver);
 }

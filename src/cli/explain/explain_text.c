@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/json.h"
 #include "cli/format.h"
 
 #define MIB_BITS 20
@@ -13,8 +14,7 @@ json_int_t explain_number(const json_t *object, const char *name)
 
 const char *explain_word(const json_t *object, const char *name)
 {
-	const char *text = json_string_value(json_object_get(object, name));
-	return text ? text : "";
+	return json_string_or(object, name, "");
 }
 
 void explain_mib(json_int_t mib, char text[EXPLAIN_AMOUNT_MAX])

@@ -12,17 +12,17 @@
 static int mps_error(const json_t *space, struct error *err)
 {
 	const char *group = json_string_value(json_object_get(space, "group"));
-	const char *why = json_string_value(json_object_get(space, "why"));
+	const char *why = json_string_or(space, "why", "does not run, and allotd gives no reason");
 
 	return error_set(
 		err, EIO,
 		"--sharing: 'space': group '%s': MPS: %s; see allotd's log, or use --sharing time",
-		group ? group : "", why ? why : "does not run, and allotd gives no reason");
+		group ? group : "", why);
 }
 
 int space_await(struct client *client, const json_t *tenant, struct error *err)
 {
-	const char *id = json_string_value(json_object_get(tenant, "id"));
+	const char *id = json_string_or(tenant, "id", "");
 	uint64_t until_ns = clock_now_ns() + WAIT_NS;
 	struct timespec pause = clock_to_timespec(PAUSE_NS);
 
@@ -30,8 +30,7 @@ int space_await(struct client *client, const json_t *tenant, struct error *err)
 		return 0;
 	for (;;) {
 		json_t *reply = NULL;
-		int r = client_request(client, "space", json_pack("{s:s}", "name", id ? id : ""),
-				       &reply, err);
+		int r = client_request(client, "space", json_pack("{s:s}", "name", id), &reply, err);
 		if (r < 0)
 			return r;
 		const json_t *space = json_object_get(reply, "space");

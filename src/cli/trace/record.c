@@ -45,11 +45,11 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 		return error_set(err, ENOMEM, "out of memory");
 	}
 	const char *name = json_string_value(json_object_get(reply, "name"));
-	const char *clock = json_string_value(json_object_get(reply, "clock"));
+	const char *clock = json_string_or(reply, "clock", "");
 	record->client = client;
 	record->out.fd = fd;
 	record->begin_ns = record->now_ns = ns;
-	snprintf(record->clock, sizeof(record->clock), "%s", clock ? clock : "");
+	snprintf(record->clock, sizeof(record->clock), "%s", clock);
 	out_begin(&record->out);
 	tracks_begin(&record->tracks, &record->out, name ? name : tenant, ns);
 	*ret = record;
@@ -70,14 +70,14 @@ static int add_process(struct record *r, const json_t *ring, int fd, struct erro
 	struct traced_process **list = realloc(r->process, (r->process_count + 1) *
 								   sizeof(struct traced_process *));
 	cleanup_free struct traced_process *p = calloc(1, sizeof(*p));
-	const char *name = json_string_value(json_object_get(ring, "name"));
+	const char *name = json_string_or(ring, "name", "");
 
 	if (list)
 		r->process = list;
 	if (!list || !p)
 		return error_set(err, ENOMEM, "out of memory");
 	p->pid = (int)json_integer_value(json_object_get(ring, "pid"));
-	snprintf(p->command, sizeof(p->command), "%s", name ? name : "");
+	snprintf(p->command, sizeof(p->command), "%s", name);
 	int result = ring_reader_open(fd, &p->reader, err);
 	if (result < 0)
 		return error_add(err, result, "process %d", p->pid);

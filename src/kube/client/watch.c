@@ -8,6 +8,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "kube/util/backoff.h"
 
@@ -167,7 +168,7 @@ static bool request_list(struct kube_watch *w)
 static void on_error_event(struct kube_watch *w, const json_t *status)
 {
 	json_int_t code = json_integer_value(json_object_get(status, "code"));
-	const char *message = json_string_value(json_object_get(status, "message"));
+	const char *message = json_string_or(status, "message", "");
 	struct error err;
 	w->call = kube_call_drop(w->call);
 	if (code == 410) {
@@ -175,7 +176,7 @@ static void on_error_event(struct kube_watch *w, const json_t *status)
 		return;
 	}
 	error_set(&err, EBUSY, "watch of %s: the API server reports error %lld: %.300s",
-		  w->collection, (long long)code, message ? message : "");
+		  w->collection, (long long)code, message);
 	fail(w, &err, 0);
 }
 

@@ -4,15 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/parse.h"
 #include "kube/hami/annotations.h"
 #include "kube/util/sanitize.h"
-
-static const char *text_or(const json_t *object, const char *key, const char *otherwise)
-{
-	const char *text = json_string_value(json_object_get(object, key));
-	return text ? text : otherwise;
-}
 
 static enum pod_phase read_phase(const char *text)
 {
@@ -45,7 +40,7 @@ static int add_containers(struct kube_pod *pod, const json_t *list, const char *
 			  struct error *err)
 {
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		const char *name = text_or(json_array_get(list, i), "name", NULL);
+		const char *name = json_string_or(json_array_get(list, i), "name", NULL);
 		if (!name)
 			return error_set(err, EINVAL, "spec.%s[%zu].name: missing", what, i);
 		pod->container[pod->containers++] = name;
@@ -71,19 +66,19 @@ static int read_pod(struct kube_pod *pod, struct error *err)
 	const json_t *meta = json_object_get(pod->object, "metadata");
 	const json_t *spec = json_object_get(pod->object, "spec");
 	const json_t *status = json_object_get(pod->object, "status");
-	pod->uid = text_or(meta, "uid", NULL);
-	pod->name = text_or(meta, "name", NULL);
-	pod->pod_namespace = text_or(meta, "namespace", NULL);
-	pod->version = text_or(meta, "resourceVersion", NULL);
+	pod->uid = json_string_or(meta, "uid", NULL);
+	pod->name = json_string_or(meta, "name", NULL);
+	pod->pod_namespace = json_string_or(meta, "namespace", NULL);
+	pod->version = json_string_or(meta, "resourceVersion", NULL);
 	if (!pod->uid || !pod->name || !pod->pod_namespace || !pod->version)
 		return error_set(
 			err, EINVAL,
 			"pod %s: metadata: must have uid, namespace, name and resourceVersion",
 			pod->name ? pod->name : "without a name");
 	pod->is_terminating = json_object_get(meta, "deletionTimestamp") != NULL;
-	pod->node = text_or(spec, "nodeName", "");
-	pod->phase = read_phase(text_or(status, "phase", ""));
-	pod->created = text_or(meta, "creationTimestamp", "");
+	pod->node = json_string_or(spec, "nodeName", "");
+	pod->phase = read_phase(json_string_or(status, "phase", ""));
+	pod->created = json_string_or(meta, "creationTimestamp", "");
 	pod->is_started = json_object_get(status, "startTime") != NULL;
 	const char *vgpu_node = pod_annotation(pod, KUBE_POD_NODE);
 	pod->vgpu_node = vgpu_node ? vgpu_node : "";
@@ -169,7 +164,7 @@ json_t *pod_copy_trimmed(const json_t *object)
 const char *pod_annotation(const struct kube_pod *pod, const char *name)
 {
 	const json_t *meta = json_object_get(pod->object, "metadata");
-	return text_or(json_object_get(meta, "annotations"), name, NULL);
+	return json_string_or(json_object_get(meta, "annotations"), name, NULL);
 }
 
 size_t pod_find_container(const struct kube_pod *pod, const char *name)
@@ -182,7 +177,7 @@ size_t pod_find_container(const struct kube_pod *pod, const char *name)
 
 bool pod_is_sidecar(const struct kube_pod *pod, size_t container)
 {
-	const char *policy = text_or(pod_container(pod, container), "restartPolicy", "");
+	const char *policy = json_string_or(pod_container(pod, container), "restartPolicy", "");
 	return container < pod->init_containers && !strcmp(policy, "Always");
 }
 
@@ -198,7 +193,7 @@ const json_t *pod_container(const struct kube_pod *pod, size_t container)
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource)
 {
 	const json_t *resources = json_object_get(pod_container(pod, container), "resources");
-	return text_or(json_object_get(resources, "limits"), resource, NULL);
+	return json_string_or(json_object_get(resources, "limits"), resource, NULL);
 }
 
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err)

@@ -54,10 +54,9 @@ static char *name_object(const struct source *s, const json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *in = json_string_value(json_object_get(meta, "namespace"));
-	const char *name = json_string_value(json_object_get(meta, "name"));
+	const char *name = json_string_or(meta, "name", "");
 	char *text = NULL;
-	if (asprintf(&text, "%s %s%s%s", rows[s->kind].word, in ? in : "", in ? "/" : "",
-		     name ? name : "") < 0)
+	if (asprintf(&text, "%s %s%s%s", rows[s->kind].word, in ? in : "", in ? "/" : "", name) < 0)
 		return NULL;
 	return text;
 }

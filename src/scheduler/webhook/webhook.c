@@ -80,13 +80,13 @@ static int add_containers(struct webhook_work *w, const char *kind)
 	json_array_foreach(list, i, object)
 	{
 		struct webhook_container *c = &w->container[w->containers];
-		const char *name = json_string_value(json_object_get(object, "name"));
+		const char *name = json_string_or(object, "name", "");
 		if (!json_is_object(object))
 			return error_set(w->err, EINVAL, "spec.%s[%zu]: must be an object", kind, i);
-		if (is_ephemeral && name && is_old(w, name))
+		if (is_ephemeral && *name && is_old(w, name))
 			continue;
 		*c = (struct webhook_container){ .object = object,
-						 .name = name ? name : "",
+						 .name = name,
 						 .is_init = is_init && !is_sidecar(object),
 						 .is_ephemeral = is_ephemeral };
 		snprintf(c->path, sizeof(c->path), "/spec/%s/%zu", kind, i);
@@ -285,15 +285,9 @@ static bool is_review_of(const json_t *request, const char *operation, const cha
 	const char *own = json_string_value(json_object_get(request, "operation"));
 	const char *kind = json_string_value(
 		json_object_get(json_object_get(request, "kind"), "kind"));
-	const char *part = json_string_value(json_object_get(request, "subResource"));
+	const char *part = json_string_or(request, "subResource", "");
 	return own && !strcmp(own, operation) && kind && !strcmp(kind, "Pod") &&
-	       !strcmp(part ? part : "", subresource);
-}
-
-static const char *namespace_of(const json_t *request)
-{
-	const char *name = json_string_value(json_object_get(request, "namespace"));
-	return name ? name : "";
+	       !strcmp(part, subresource);
 }
 
 static json_t *respond(const struct webhook_terms *terms, const json_t *request, const char *uid,
@@ -304,7 +298,7 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 				  .claims = claims,
 				  .pod = json_deep_copy(json_object_get(request, "object")),
 				  .old_pod = json_object_get(request, "oldObject"),
-				  .pod_namespace = namespace_of(request),
+				  .pod_namespace = json_string_or(request, "namespace", ""),
 				  .warnings = json_array(),
 				  .err = &why };
 	json_t *response = NULL;
@@ -342,10 +336,10 @@ json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 		       struct webhook_claims *claims, struct error *err)
 {
 	const char *uid = uid_of(review);
-	const char *version = json_string_value(json_object_get(review, "apiVersion"));
-	if (!version || strcmp(version, API_VERSION) != 0) {
+	const char *version = json_string_or(review, "apiVersion", "");
+	if (strcmp(version, API_VERSION) != 0) {
 		error_set(err, EINVAL, "AdmissionReview: apiVersion '%.60s': must be " API_VERSION,
-			  version ? version : "");
+			  version);
 		return NULL;
 	}
 	if (!uid || !*uid) {

@@ -118,8 +118,7 @@ static int guard_env_from(struct webhook_work *w, const struct webhook_container
 	size_t i;
 	json_array_foreach(list, i, entry)
 	{
-		const char *prefix = json_string_value(json_object_get(entry, "prefix"));
-		can_bypass |= may_bypass(prefix ? prefix : "");
+		can_bypass |= may_bypass(json_string_or(entry, "prefix", ""));
 	}
 	if (!can_bypass || w->terms->environment == GUARD_ALLOW)
 		return 0;
@@ -233,13 +232,13 @@ static int guard_namespaces(struct webhook_work *w)
 
 static int check_image(struct webhook_work *w, const struct webhook_container *c)
 {
-	const char *image = json_string_value(json_object_get(c->object, "image"));
-	if (settings_list_matches(w->terms->images, image ? image : ""))
+	const char *image = json_string_or(c->object, "image", "");
+	if (settings_list_matches(w->terms->images, image))
 		return 0;
 	return error_set(
 		w->err, EACCES,
 		"container %.63s: image '%.120s' is not allowed to use GPUs: must match %.160s",
-		c->name, image ? image : "", w->terms->images);
+		c->name, image, w->terms->images);
 }
 
 static int guard_container(struct webhook_work *w, struct webhook_container *c, bool is_ours)

@@ -105,7 +105,7 @@ static void remove_mounts(struct webhook_work *w, struct webhook_container *c, c
 static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
 {
 	const json_t *volume = json_array_get(list, i);
-	const char *name = json_string_value(json_object_get(volume, "name"));
+	const char *name = json_string_or(volume, "name", "");
 	const char *path = json_string_value(
 		json_object_get(json_object_get(volume, "hostPath"), "path"));
 	char what[400];
@@ -113,12 +113,11 @@ static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
 	if (!path || !reaches_node(path, w->terms->host_paths))
 		return 0;
 	snprintf(what, sizeof(what),
-		 "volume %.63s: by the host path %.200s a pod can bypass the limits",
-		 name ? name : "", path);
+		 "volume %.63s: by the host path %.200s a pod can bypass the limits", name, path);
 	if (webhook_decide(w, w->terms->mounts, what,
 			   "leave it out; allot-scheduler's setting host_paths lists what is allowed",
 			   &r)) {
-		for (size_t k = 0; name && k < w->containers; k++)
+		for (size_t k = 0; k < w->containers; k++)
 			remove_mounts(w, &w->container[k], name);
 		json_patch_remove_at(&w->patch, list, "/spec/volumes", i);
 	}
