@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/install.h"
 #include "base/paths.h"
+#include "cli/child_output.h"
 
 #define HINT \
 	"; install NVIDIA's driver where there is a GPU, or add --sim h200 to run on a simulated " \
@@ -86,46 +87,19 @@ int probe_gpu(struct error *err)
 	return found.code ? -found.code : 0;
 }
 
-/* allot-sim's messages go to the pipe `out`. */
-static void exec_check(const char *server, const char *spec, int out)
-{
-	if (dup2(out, STDERR_FILENO) >= 0)
-		execl(server, server, "--check", spec, (char *)NULL);
-	dprintf(out, "%s: %s", server, strerror(errno));
-	_exit(127);
-}
-
 int probe_sim(const char *spec, struct error *err)
 {
 	static const char prefix[] = "allot-sim: ";
 	char server[PATHS_MAX], text[512];
-	cleanup_fd int read_fd = -1, write_fd = -1;
-	size_t length = 0;
-	int fds[2], status = 0;
-	ssize_t n;
-	pid_t pid;
+	char *argv[] = { server, (char *)"--check", (char *)spec, NULL };
+	int status = 0;
 	int r = install_find(INSTALL_SIM_SERVER, server, err);
 
-	if (r < 0)
+	if (r >= 0)
+		r = child_output(argv, true, -1, text, sizeof(text), &status, err);
+	if (r < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		return r;
-	if (pipe2(fds, O_CLOEXEC) < 0)
-		return error_set_errno(err, errno, "pipe");
-	read_fd = fds[0];
-	write_fd = fds[1];
-	pid = fork();
-	if (pid < 0)
-		return error_set_errno(err, errno, "fork");
-	if (pid == 0)
-		exec_check(server, spec, write_fd);
-	close_fd(&write_fd);
-	while ((n = read(read_fd, text + length, sizeof(text) - 1 - length)) > 0)
-		length += (size_t)n;
-	text[length] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		return 0;
 	return error_set(err, EINVAL, "--sim: %s",
 			 text + (strncmp(text, prefix, strlen(prefix)) ? 0 : strlen(prefix)));
 }

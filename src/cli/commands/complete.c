@@ -1,15 +1,15 @@
 /* allot complete: shells call it to complete a command line (deploy/completion). */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/install.h"
+#include "cli/child_output.h"
 #include "cli/command.h"
 #include "cli/completion.h"
 #include "cli/daemon.h"
+
+#define BENCHES_TEXT_MAX 65536
 
 static void print_word(void *data, const char *word, const char *help)
 {
@@ -84,47 +84,23 @@ static void print_gpus(int argc, char **argv)
 	}
 }
 
-static FILE *list_benches(pid_t *ret_pid)
-{
-	char program[PATHS_MAX];
-	char *words[] = { (char *)"python3", program, (char *)"--list", NULL };
-	struct error err;
-	int ends[2];
-
-	if (install_find(INSTALL_BENCH, program, &err) < 0 || pipe2(ends, O_CLOEXEC) < 0)
-		return NULL;
-	*ret_pid = fork();
-	if (*ret_pid == 0) {
-		dup2(ends[1], STDOUT_FILENO);
-		execvp(words[0], words);
-		_exit(EXIT_REFUSED);
-	}
-	close(ends[1]);
-	return fdopen(ends[0], "r");
-}
-
 /* A line of the list is for example "shares      about   40 s  what is measured". */
 static void print_benches(const char *current)
 {
-	pid_t pid;
-	FILE *list = list_benches(&pid);
-	char line[512];
+	char program[PATHS_MAX], text[BENCHES_TEXT_MAX];
+	char *argv[] = { (char *)"python3", program, (char *)"--list", NULL };
 
-	if (!list)
+	if (install_find(INSTALL_BENCH, program, NULL) < 0 ||
+	    child_output(argv, false, -1, text, sizeof(text), NULL, NULL) < 0)
 		return;
-	while (fgets(line, sizeof(line), list)) {
-		const char *about;
-		char *name_end = line + strcspn(line, " \n");
+	for (char *rest = text, *line; (line = strtok_r(rest, "\n", &rest));) {
+		const char *about = strstr(line, " s  ");
 
-		line[strcspn(line, "\n")] = '\0';
-		about = strstr(name_end, " s  ");
-		*name_end = '\0';
+		line[strcspn(line, " ")] = '\0';
 		if (strcmp(line, "together") != 0)
 			print_if_begun(current, line, about ? about + strlen(" s  ") : NULL);
 	}
 	print_if_begun(current, "all", "all benchmarks");
-	fclose(list);
-	waitpid(pid, NULL, 0);
 }
 
 int complete_run(const struct command *const *commands, int argc, char **argv)

@@ -1,22 +1,18 @@
 #include "cli/doctor/gather.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
+#include "cli/child_output.h"
 #include "cli/doctor/version.h"
 #include "cli/run/command_child.h"
 
-#define PROGRAM_MOST_NS (5 * NSEC_PER_SEC)
+#define PROGRAM_MOST_MS 5000
 #define PROGRAM_TEXT_MAX 1024
 
 static char *trim(char *text)
@@ -49,55 +45,13 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
 	return is_there;
 }
 
-/* Reads the program's output until its end, for PROGRAM_MOST_NS at most. Then kills the program, if it still runs. */
-static void read_output(int fd, pid_t pid, char text[PROGRAM_TEXT_MAX])
-{
-	struct pollfd one = { .fd = fd, .events = POLLIN };
-	uint64_t end_ns = clock_now_ns() + PROGRAM_MOST_NS;
-	size_t have = 0;
-
-	while (have < PROGRAM_TEXT_MAX - 1) {
-		uint64_t now_ns = clock_now_ns(), left_ns = end_ns > now_ns ? end_ns - now_ns : 0;
-		ssize_t n = poll(&one, 1, (int)(left_ns / NSEC_PER_MSEC)) > 0
-				    ? read(fd, text + have, PROGRAM_TEXT_MAX - 1 - have)
-				    : 0;
-		if (n <= 0)
-			break;
-		have += (size_t)n;
-	}
-	text[have] = '\0';
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
-}
-
-static void exec_version(const char *path, int out)
-{
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (null >= 0)
-		dup2(null, STDIN_FILENO);
-	dup2(out, STDOUT_FILENO);
-	dup2(out, STDERR_FILENO);
-	execl(path, path, "--version", (char *)NULL);
-	_exit(127);
-}
-
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX])
 {
 	char path[PATHS_MAX], text[PROGRAM_TEXT_MAX] = "";
-	int fds[2];
+	char *argv[] = { path, (char *)"--version", NULL };
 
-	ret[0] = '\0';
-	if (child_find(program, path, NULL) < 0 || pipe2(fds, O_CLOEXEC) < 0)
-		return;
-	pid_t pid = fork();
-	if (pid == 0)
-		exec_version(path, fds[1]);
-	close(fds[1]);
-	if (pid > 0)
-		read_output(fds[0], pid, text);
-	close(fds[0]);
+	if (child_find(program, path, NULL) >= 0)
+		child_output(argv, true, PROGRAM_MOST_MS, text, sizeof(text), NULL, NULL);
 	version_find(text, ret);
 }
 
