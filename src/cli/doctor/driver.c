@@ -9,7 +9,6 @@
 #include "cli/doctor/gather.h"
 #include "cli/doctor/version.h"
 #include "cli/probe.h"
-#include "mirror/ld_cache.h"
 
 #define VERSION_MAX VERSION_TEXT_MAX
 #define VENDOR_NVIDIA "0x10de"
@@ -37,12 +36,10 @@ static bool count_card(void *data, const char *name)
 /* Returns false if the module is not loaded: then later checks are pointless. */
 static bool check_module(struct doctor *d, char version[VERSION_MAX])
 {
-	char text[512];
 	struct pci pci = { d, 0 };
 
-	version[0] = '\0';
-	if (host_read(&d->host, "/proc/driver/nvidia/version", text, sizeof(text)) > 0) {
-		version_find_word(text, version);
+	gather_module_version(&d->host, version);
+	if (version[0] || host_has(&d->host, "/proc/driver/nvidia/version")) {
 		findings_add(&d->findings, FINDING_OK, "driver", "NVIDIA's kernel module %s",
 			     version[0] ? version : "of an unknown version");
 		return true;
@@ -135,33 +132,6 @@ static void check_nodes(struct doctor *d)
 			     nodes.found == 1 ? "" : "s");
 }
 
-struct library {
-	const char *name;
-	char path[PATH_MAX];
-};
-
-static int visit(void *context, const char *name, const char *path, struct error *err)
-{
-	struct library *library = context;
-
-	/* Take the first match, as the loader does, but skip 32-bit libraries, which the loader's cache lists too. */
-	if (!library->path[0] && !strcmp(name, library->name) && !strstr(path, "i386") &&
-	    !strstr(path, "lib32"))
-		snprintf(library->path, sizeof(library->path), "%s", path);
-	return 0;
-}
-
-static void find_library(struct doctor *d, struct library *library)
-{
-	struct error err;
-	size_t size;
-	cleanup_free char *cache = host_read_all(&d->host, "/etc/ld.so.cache", &size);
-
-	library->path[0] = '\0';
-	if (cache)
-		ld_cache_each(cache, size, visit, library, &err);
-}
-
 /* Writes the version in a name such as libcuda.so.580.65.06; "" if there is none. */
 static void version_in(const char *path, char ret[VERSION_MAX])
 {
@@ -175,22 +145,20 @@ static void version_in(const char *path, char ret[VERSION_MAX])
 static void check_library_of(struct doctor *d, const char *name, const char *check,
 			     const char *module_version)
 {
-	struct library library = { .name = name };
-	char real[PATH_MAX], version[VERSION_MAX];
+	char path[PATH_MAX], real[PATH_MAX], version[VERSION_MAX];
 
-	find_library(d, &library);
-	if (!library.path[0]) {
+	if (!gather_library(&d->host, name, path)) {
 		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, check,
 						"the dynamic loader does not find %s", name),
 				   "install the driver's libraries and run ldconfig; in a container, "
 				   "mount them, or use allot mirror or NVIDIA's container toolkit");
 		return;
 	}
-	host_resolve(&d->host, library.path, real, sizeof(real));
+	host_resolve(&d->host, path, real, sizeof(real));
 	if (!host_has(&d->host, real)) {
 		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, check,
-						"%s is a link to %s, which does not exist",
-						library.path, real),
+						"%s is a link to %s, which does not exist", path,
+						real),
 				   "install the driver's libraries again, and run ldconfig");
 		return;
 	}

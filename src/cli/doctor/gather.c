@@ -11,6 +11,7 @@
 #include "cli/child_output.h"
 #include "cli/doctor/version.h"
 #include "cli/run/command_child.h"
+#include "mirror/ld_cache.h"
 
 #define PROGRAM_MOST_MS 5000
 #define PROGRAM_TEXT_MAX 1024
@@ -68,6 +69,34 @@ enum fact gather_listens(const struct host *host, const char *path, int type)
 	return errno == ECONNREFUSED || errno == ENOENT ? FACT_NO
 	       : errno == EAGAIN                        ? FACT_YES
 							: FACT_UNKNOWN;
+}
+
+struct library {
+	const char *name;
+	char *path;
+};
+
+/* Takes the first match, as the loader does, but skips 32-bit libraries, which the loader's cache lists too. */
+static int find_library(void *data, const char *name, const char *path, struct error *err)
+{
+	struct library *library = data;
+
+	if (!library->path[0] && !strcmp(name, library->name) && !strstr(path, "i386") &&
+	    !strstr(path, "lib32"))
+		snprintf(library->path, PATH_MAX, "%s", path);
+	return 0;
+}
+
+bool gather_library(const struct host *host, const char *name, char ret_path[PATH_MAX])
+{
+	struct library library = { name, ret_path };
+	size_t size;
+	cleanup_free char *cache = host_read_all(host, "/etc/ld.so.cache", &size);
+
+	ret_path[0] = '\0';
+	if (cache)
+		ld_cache_each(cache, size, find_library, &library, NULL);
+	return ret_path[0];
 }
 
 void gather_module_version(const struct host *host, char ret[FACT_NAME_MAX])

@@ -4,6 +4,8 @@
  */
 #pragma once
 
+#include <limits.h>
+
 #include "cli/doctor/checks.h"
 #include "cli/doctor/judge/facts.h"
 #include "kube/client/api_access.h"
@@ -37,5 +39,7 @@ json_t *gather_hello(struct doctor *doctor);
 int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
 /* Whether a process listens at a unix socket. FACT_UNKNOWN if this user may not connect, or `host` is another machine. */
 enum fact gather_listens(const struct host *host, const char *path, int type);
+/* Looks a 64-bit library up in the dynamic loader's cache, as the loader does. Returns false if the cache lacks it. */
+bool gather_library(const struct host *host, const char *name, char ret_path[PATH_MAX]);
 /* Writes the version of NVIDIA's kernel module; "" if it is not loaded. */
 void gather_module_version(const struct host *host, char ret[FACT_NAME_MAX]);

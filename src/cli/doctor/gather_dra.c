@@ -34,12 +34,7 @@ static void check_socket(struct doctor *d, const char *path, struct facts_dra *d
 
 static void ask_daemon(struct doctor *d, struct facts_dra *dra, char ret_socket[PATH_MAX])
 {
-	cleanup_client struct client *client = NULL;
-	cleanup_json json_t *hello = NULL;
-
-	if (daemon_find(&d->target, &client, NULL) < 0 ||
-	    client_request(client, "hello", json_object(), &hello, NULL) < 0)
-		return;
+	cleanup_json json_t *hello = gather_hello(d);
 	const json_t *status = json_object_get(hello, "dra");
 	dra->is_known = status != NULL;
 	dra->is_registered = json_is_true(json_object_get(status, "registered"));
@@ -105,8 +100,7 @@ void gather_dra(struct doctor *d, struct facts *facts)
 	find_socket(d, socket);
 	gather_setting(&d->host, ALLOTD_CONF, "kube_dra", "off", setting);
 	dra->is_wanted = !strcmp(setting, "on");
-	if (host_is_local(&d->host))
-		ask_daemon(d, dra, socket);
+	ask_daemon(d, dra, socket);
 	dra->is_wanted |= dra->is_known;
 	if (!dra->is_wanted)
 		return;

@@ -13,7 +13,6 @@
 #include "client/client.h"
 #include "cli/doctor/gather.h"
 #include "cli/doctor/judge/judge.h"
-#include "mirror/ld_cache.h"
 
 #define ANSWER_MS 5000
 #define ANSWER_MAX 65536
@@ -98,25 +97,13 @@ static void read_devices(const json_t *list, struct facts_tenant *t)
 	}
 }
 
-static int find_cuda(void *data, const char *name, const char *path, struct error *err)
-{
-	char *first = data;
-
-	if (!first[0] && !strcmp(name, "libcuda.so.1"))
-		snprintf(first, PATH_MAX, "%s", path);
-	return 0;
-}
-
 /* Whether libcuda.so.1 is a shim: a library of `allot mirror` that loads liballot.so before the driver (mirror/shim.h). */
 static bool has_shim(const struct host *host)
 {
-	char path[PATH_MAX] = "";
+	char path[PATH_MAX];
 	size_t size;
-	cleanup_free char *cache = host_read_all(host, "/etc/ld.so.cache", &size);
 
-	if (cache)
-		ld_cache_each(cache, size, find_cuda, path, NULL);
-	if (!path[0])
+	if (!gather_library(host, "libcuda.so.1", path))
 		return false;
 	cleanup_free char *bytes = host_read_all(host, path, &size);
 	return bytes && memmem(bytes, size, "liballot-shim-", strlen("liballot-shim-"));

@@ -252,6 +252,39 @@ static void test_kernels(void **state)
 	findings_free(&d.findings);
 }
 
+/* ---- libraries ---- */
+
+/* An entry of glibc's sysdeps/generic/dl-cache.h: flags, name, path, OS version, hardware capabilities. */
+struct cache_entry {
+	int32_t flags;
+	uint32_t name, path, os_version;
+	uint64_t hwcap;
+};
+
+static void test_skips_libraries_of_32_bits(void **state)
+{
+	static const char strings[] = "libcuda.so.1\0/usr/lib/i386-linux-gnu/libcuda.so.1\0"
+				      "/usr/lib/x86_64-linux-gnu/libcuda.so.1";
+	const uint32_t begin = 48 + 2 * sizeof(struct cache_entry);
+	const struct cache_entry entries[] = { { 0, begin, begin + 13, 0, 0 },
+					       { 0, begin, begin + 50, 0, 0 } };
+	const uint32_t header[7] = { 2, sizeof(strings) };
+	const struct host host = { root };
+	char path[PATH_MAX];
+
+	assert_false(gather_library(&host, "libcuda.so.1", path));
+	snprintf(path, sizeof(path), "%s/etc/ld.so.cache", root);
+	FILE *file = fopen(path, "w");
+	fputs("glibc-ld.so.cache1.1", file);
+	fwrite(header, sizeof(header), 1, file);
+	fwrite(entries, sizeof(entries), 1, file);
+	fwrite(strings, sizeof(strings), 1, file);
+	fclose(file);
+	assert_true(gather_library(&host, "libcuda.so.1", path));
+	assert_string_equal(path, "/usr/lib/x86_64-linux-gnu/libcuda.so.1");
+	assert_false(gather_library(&host, "libnvidia-ml.so.1", path));
+}
+
 /* ---- a program's version ---- */
 
 static int first_wait_ms, last_wait_ms;
@@ -295,6 +328,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reads, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(test_entries, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(test_kernels, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_skips_libraries_of_32_bits, make_root,
+						remove_root),
 		cmocka_unit_test_setup_teardown(test_a_slow_program, make_root, remove_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
