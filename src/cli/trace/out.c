@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 #define NUMBER_MAX 24
 #define NS_PER_US 1000
 
@@ -67,48 +69,23 @@ static void put_us(struct out *out, uint64_t ns)
 	put(out, rest, sizeof(rest));
 }
 
-/* Returns the length of the UTF-8 character (RFC 3629) at `text`; 0 if it is not valid. */
-static size_t character_bytes(const unsigned char *text)
-{
-	static const struct {
-		unsigned char first, last, low, high;
-		size_t bytes;
-	} rows[] = {
-		{ 0x00, 0x7f, 0, 0, 1 },       { 0xc2, 0xdf, 0x80, 0xbf, 2 },
-		{ 0xe0, 0xe0, 0xa0, 0xbf, 3 }, { 0xe1, 0xec, 0x80, 0xbf, 3 },
-		{ 0xed, 0xed, 0x80, 0x9f, 3 }, { 0xee, 0xef, 0x80, 0xbf, 3 },
-		{ 0xf0, 0xf0, 0x90, 0xbf, 4 }, { 0xf1, 0xf3, 0x80, 0xbf, 4 },
-		{ 0xf4, 0xf4, 0x80, 0x8f, 4 },
-	};
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		if (*text < rows[i].first || *text > rows[i].last)
-			continue;
-		if (rows[i].bytes > 1 && (text[1] < rows[i].low || text[1] > rows[i].high))
-			return 0;
-		for (size_t k = 2; k < rows[i].bytes; k++)
-			if ((text[k] & 0xc0) != 0x80)
-				return 0;
-		return rows[i].bytes;
-	}
-	return 0;
-}
-
+/* Replaces control characters and invalid UTF-8 by '?'. */
 static void put_string(struct out *out, const char *text)
 {
 	put(out, "\"", 1);
-	for (const unsigned char *c = (const unsigned char *)text; *c;) {
-		size_t bytes = character_bytes(c);
+	while (*text) {
+		size_t clean = (size_t)(text_clean_prefix_end(text, OUT_BUFFER_MAX) - text);
+		size_t plain = strcspn(text, "\"\\"), length = plain < clean ? plain : clean;
 
-		if (*c == '"' || *c == '\\') {
-			char escaped[2] = { '\\', (char)*c };
+		put(out, text, length);
+		text += length;
+		if (length == plain && *text) {
+			char escaped[2] = { '\\', *text++ };
 			put(out, escaped, 2);
-		} else if (*c < 0x20 || *c == 0x7f || !bytes) {
+		} else if (*text) {
 			put(out, "?", 1);
-		} else {
-			put(out, (const char *)c, bytes);
+			text++;
 		}
-		c += bytes ? bytes : 1;
 	}
 	put(out, "\"", 1);
 }
