@@ -45,30 +45,31 @@ struct column_head {
 	const char *group;
 	const char *title;
 	bool is_text; /* aligned left */
+	bool hide_if_empty;
 };
 
 static const struct column_head heads[COLUMN_COUNT] = {
-	[COLUMN_TENANT] = { "", "TENANT", true },
-	[COLUMN_GPU] = { "", "GPU", false },
-	[COLUMN_STATE] = { "", "STATE", true },
-	[COLUMN_MEMORY_ASKED] = { "MEMORY", "ASKED", false },
-	[COLUMN_MEMORY_GOT] = { NULL, "GOT", false },
-	[COLUMN_SWAPPED] = { NULL, "SWAPPED", false },
-	[COLUMN_CORES_ASKED] = { "COMPUTE %", "ASKED", false },
-	[COLUMN_CORES_LIMIT] = { NULL, "LIMIT", false },
-	[COLUMN_GOT_1S] = { NULL, "1s", false },
-	[COLUMN_GOT_60S] = { NULL, "60s", false },
-	[COLUMN_DELTA] = { NULL, "DELTA", false },
-	[COLUMN_STEP_P50] = { "STEP", "p50", false },
-	[COLUMN_STEP_P99] = { NULL, "p99", false },
-	[COLUMN_STEP_RATE] = { NULL, "per s", false },
-	[COLUMN_PRIORITY] = { "", "PRIORITY", false },
-	[COLUMN_REFUSED] = { "", "REFUSED", false },
-	[COLUMN_WAITED] = { "", "WAITED", false },
-	[COLUMN_VIOLATIONS] = { "", "VIOLATIONS", true },
-	[COLUMN_SHARING] = { "", "SHARING", true },
-	[COLUMN_USE] = { "", "USE", false },
-	[COLUMN_CONTAINER] = { "", "CONTAINER", true },
+	[COLUMN_TENANT] = { "", "TENANT", .is_text = true },
+	[COLUMN_GPU] = { "", "GPU" },
+	[COLUMN_STATE] = { "", "STATE", .is_text = true },
+	[COLUMN_MEMORY_ASKED] = { "MEMORY", "ASKED" },
+	[COLUMN_MEMORY_GOT] = { NULL, "GOT" },
+	[COLUMN_SWAPPED] = { NULL, "SWAPPED", .hide_if_empty = true },
+	[COLUMN_CORES_ASKED] = { "COMPUTE %", "ASKED" },
+	[COLUMN_CORES_LIMIT] = { NULL, "LIMIT" },
+	[COLUMN_GOT_1S] = { NULL, "1s" },
+	[COLUMN_GOT_60S] = { NULL, "60s" },
+	[COLUMN_DELTA] = { NULL, "DELTA", .hide_if_empty = true },
+	[COLUMN_STEP_P50] = { "STEP", "p50" },
+	[COLUMN_STEP_P99] = { NULL, "p99" },
+	[COLUMN_STEP_RATE] = { NULL, "per s" },
+	[COLUMN_PRIORITY] = { "", "PRIORITY", .hide_if_empty = true },
+	[COLUMN_REFUSED] = { "", "REFUSED" },
+	[COLUMN_WAITED] = { "", "WAITED" },
+	[COLUMN_VIOLATIONS] = { "", "VIOLATIONS", .is_text = true, .hide_if_empty = true },
+	[COLUMN_SHARING] = { "", "SHARING", .is_text = true, .hide_if_empty = true },
+	[COLUMN_USE] = { "", "USE" },
+	[COLUMN_CONTAINER] = { "", "CONTAINER", .is_text = true, .hide_if_empty = true },
 };
 
 #define CELL_MAX \
@@ -319,6 +320,8 @@ static void set_widths(struct table *table, int width)
 	int over;
 
 	for (int c = 0; c < COLUMN_COUNT; c++) {
+		if (heads[c].hide_if_empty && !has_values(table, c))
+			continue;
 		table->width[c] = (int)strlen(heads[c].title);
 		for (size_t i = 0; i < table->count; i++) {
 			int length = (int)strlen(table->rows[i].cell[c]);
@@ -329,20 +332,8 @@ static void set_widths(struct table *table, int width)
 	}
 	if (!table->has_waiters)
 		table->width[COLUMN_USE] = 0;
-	if (!has_values(table, COLUMN_SWAPPED))
-		table->width[COLUMN_SWAPPED] = 0;
-	if (!has_values(table, COLUMN_DELTA))
-		table->width[COLUMN_DELTA] = 0;
 	if (!has_values(table, COLUMN_STEP_RATE))
 		hide_steps(table);
-	if (!has_values(table, COLUMN_PRIORITY))
-		table->width[COLUMN_PRIORITY] = 0;
-	if (!has_values(table, COLUMN_VIOLATIONS))
-		table->width[COLUMN_VIOLATIONS] = 0;
-	if (!has_values(table, COLUMN_SHARING))
-		table->width[COLUMN_SHARING] = 0;
-	if (!has_values(table, COLUMN_CONTAINER))
-		table->width[COLUMN_CONTAINER] = 0;
 	if (total_width(table) > width)
 		table->width[COLUMN_WAITED] = 0;
 	if (total_width(table) > width)

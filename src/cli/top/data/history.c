@@ -133,60 +133,39 @@ static void update_card(struct track *track, const struct top_card *card)
 	     card->memory_bytes ? (double)card->used_bytes / (double)card->memory_bytes : 0);
 }
 
-static int replace(struct tracks *old, struct tracks *next)
+/* Replaces the tracks by those of the snapshot's shares, or of its GPUs. */
+static int update(struct tracks *old, const struct snapshot *s, bool is_of_cards)
 {
+	size_t count = is_of_cards ? s->card_count : s->share_count, from = 0;
+	struct tracks next = { .track = calloc(count + 1, sizeof(*next.track)) };
+
+	for (; next.track && next.count < count; next.count++) {
+		const struct top_share *share = is_of_cards ? NULL : &s->shares[next.count];
+		struct track *track = take(old, &from, share ? s->tenants[share->tenant].id : "",
+					   share ? share->card : s->cards[next.count].index);
+
+		if (!track) {
+			tracks_clear(&next);
+			break;
+		}
+		next.track[next.count] = track;
+		if (share)
+			update_share(track, share, s->at_ns);
+		else
+			update_card(track, &s->cards[next.count]);
+	}
+	if (!next.track)
+		return -ENOMEM;
 	tracks_clear(old);
-	*old = *next;
+	*old = next;
 	return 0;
-}
-
-static int update_shares(struct tracks *old, const struct snapshot *snapshot)
-{
-	struct tracks next = { .track = calloc(snapshot->share_count + 1, sizeof(*next.track)) };
-	size_t from = 0;
-
-	if (!next.track)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->share_count; i++) {
-		const struct top_share *share = &snapshot->shares[i];
-		struct track *track = take(old, &from, snapshot->tenants[share->tenant].id,
-					   share->card);
-
-		if (!track) {
-			tracks_clear(&next);
-			return -ENOMEM;
-		}
-		next.track[next.count++] = track;
-		update_share(track, share, snapshot->at_ns);
-	}
-	return replace(old, &next);
-}
-
-static int update_cards(struct tracks *old, const struct snapshot *snapshot)
-{
-	struct tracks next = { .track = calloc(snapshot->card_count + 1, sizeof(*next.track)) };
-	size_t from = 0;
-
-	if (!next.track)
-		return -ENOMEM;
-	for (size_t i = 0; i < snapshot->card_count; i++) {
-		struct track *track = take(old, &from, "", snapshot->cards[i].index);
-
-		if (!track) {
-			tracks_clear(&next);
-			return -ENOMEM;
-		}
-		next.track[next.count++] = track;
-		update_card(track, &snapshot->cards[i]);
-	}
-	return replace(old, &next);
 }
 
 int history_update(struct history *history, const struct snapshot *snapshot)
 {
-	int r = update_shares(&history->shares, snapshot);
+	int r = update(&history->shares, snapshot, false);
 
-	return r < 0 ? r : update_cards(&history->cards, snapshot);
+	return r < 0 ? r : update(&history->cards, snapshot, true);
 }
 
 const struct history_rates *history_share_rates(const struct history *history, size_t share)
