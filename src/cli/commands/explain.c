@@ -211,18 +211,7 @@ static int proxy_path(const struct explain_options *o, const char *in, const cha
 static int fall_back(const struct kube_access *access, const char *in, const char *pod,
 		     const json_t *object, const struct error *why, json_t **ret, struct error *err)
 {
-	cleanup_json json_t *events = NULL;
-	char path[PATH_SIZE];
-	int status;
-	snprintf(path, sizeof(path),
-		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DPod,"
-		 "involvedObject.name%%3D%s",
-		 in, pod);
-	/* If the user may not read events, explain without them. */
-	if (api_get(access, path, NULL, &status, &events, NULL) < 0) {
-		json_decref(events);
-		events = NULL;
-	}
+	cleanup_json json_t *events = explain_events_fetch(access, in, pod);
 	fprintf(stderr, "allot: explain: %s; so only the pod's annotations and events are shown\n",
 		why->text);
 	*ret = explain_of_pod(object, events, why->text);

@@ -24,6 +24,16 @@ static json_t *get(const struct kube_access *access, const char *path, bool *ret
 	return object;
 }
 
+json_t *explain_events_fetch(const struct kube_access *access, const char *in, const char *pod)
+{
+	char path[PATH_SIZE];
+	snprintf(path, sizeof(path),
+		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DPod,"
+		 "involvedObject.name%%3D%s",
+		 in, pod);
+	return get(access, path, NULL);
+}
+
 /* Stores the object at `path` in `to` under `name`. Stores null if it does not exist, nothing if it can't be read. */
 static void add(const struct kube_access *access, const char *path, json_t *to, const char *name)
 {
@@ -81,17 +91,13 @@ void explain_claims_fetch(const struct kube_access *access, const char *in, cons
 {
 	const json_t *spec = json_object_get(pod, "spec");
 	const json_t *entries = json_object_get(spec, "resourceClaims");
-	char path[PATH_SIZE];
 	*ret = (struct explain_claims){ .claims = json_object(),
 					.templates = json_object(),
 					.classes = json_object() };
 	for (size_t i = 0; i < json_array_size(entries); i++)
 		get_claim(access, in, pod, json_array_get(entries, i), ret);
-	snprintf(path, sizeof(path),
-		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DPod,"
-		 "involvedObject.name%%3D%s",
-		 in, explain_word(json_object_get(pod, "metadata"), "name"));
-	ret->events = get(access, path, NULL);
+	ret->events = explain_events_fetch(access, in,
+					   explain_word(json_object_get(pod, "metadata"), "name"));
 	if (*explain_word(spec, "nodeName"))
 		return;
 	ret->slices = get(access, SLICES, NULL);
