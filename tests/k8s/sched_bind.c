@@ -6,13 +6,12 @@
  *     bind NAMESPACE POD UID NODE SHARES   "begun", then "bound POD" or "failed POD ERRNO WHY"
  *     follow on|off                        on: act as a scheduler that is not the leader and may not write; off: as the leader
  *     cancel                               ends all bindings
- *     counts                               "counts SUCCEEDED FAILED CANCELLED CONFLICTS WAITED TAKEN_OVER UNDER_WAY WAITING"
+ *     status UID                           "status none" if the pod is not being bound, else "status BEFORE LOCK"; "-" for no lock
  *     feed                                 starts the watches: "begin nodes", "node NAME", "node-gone NAME", "synced nodes", ...
  *
  * SHARES "-" means no shares. Any other failure is reported as "error ..." in one line.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,12 +156,13 @@ static void begin_feed(struct driver *d)
 		say("error no memory");
 }
 
-static void say_counts(const struct driver *d)
+static void say_status(const struct driver *d, const char *uid)
 {
-	struct bind_counts c = binder_counts(d->binder);
-	say("counts %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u %u",
-	    c.succeeded, c.failed, c.cancelled, c.conflicts, c.locks_waited, c.locks_taken_over,
-	    c.under_way, c.waiting);
+	struct bind_status status;
+	if (bind_get_status(d->binder, uid, &status))
+		say("status %u %s", status.before, status.lock ? status.lock : "-");
+	else
+		say("status none");
 }
 
 static void take_line(struct driver *d, char *line)
@@ -178,8 +178,8 @@ static void take_line(struct driver *d, char *line)
 		d->may_act = strcmp(word[1], "on") != 0;
 	else if (!strcmp(word[0], "cancel"))
 		binder_cancel(d->binder);
-	else if (!strcmp(word[0], "counts"))
-		say_counts(d);
+	else if (words == 2 && !strcmp(word[0], "status"))
+		say_status(d, word[1]);
 	else if (!strcmp(word[0], "feed"))
 		begin_feed(d);
 	else

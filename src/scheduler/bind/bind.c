@@ -30,7 +30,6 @@ struct bind_node {
 
 struct binder {
 	struct bind_terms terms;
-	struct bind_counts counts;
 	unsigned active;
 	TAILQ_HEAD(, bind_node) nodes;
 	TAILQ_HEAD(, bind_node) slot_queue; /* nodes with SLOT_QUEUED */
@@ -77,7 +76,6 @@ static struct bind_node *drop_node(struct bind_node *node)
 	alarm_clear(reactor, &node->due);
 	text_index_remove(&node->binder->by_name, &node->by_name);
 	TAILQ_REMOVE(&node->binder->nodes, node, link);
-	node->binder->counts.nodes--;
 	free(node->name);
 	free(node);
 	return NULL;
@@ -109,9 +107,6 @@ static void report_result(struct binder *b, struct bind_job *job, const struct e
 	bind_done done = job->done;
 	void *data = job->data;
 	const struct error why = *err;
-	b->counts.succeeded += !why.code;
-	b->counts.cancelled += why.code == ECANCELED;
-	b->counts.failed += why.code && why.code != ECANCELED;
 	job_free(job);
 	done(data, &why);
 }
@@ -212,7 +207,6 @@ static struct bind_node *add_node(struct binder *b, const char *name)
 	TAILQ_INIT(&node->jobs);
 	TAILQ_INSERT_TAIL(&b->nodes, node, link);
 	text_index_add(&b->by_name, &node->by_name, copy, node);
-	b->counts.nodes++;
 	return node;
 }
 
@@ -228,7 +222,6 @@ int bind_start(struct binder *b, const struct decision *decision, bind_done done
 		job_free(job);
 		return -ENOMEM;
 	}
-	job->counts = &b->counts;
 	job->observed_lock = &node->observed_lock;
 	job->on_end = job_ended;
 	job->on_wait = job_waiting;
@@ -305,20 +298,6 @@ void binder_node_changed(struct binder *b, const json_t *object)
 		alarm_set(kube_client_reactor(b->terms.client), &node->resume, 0);
 	else if (!job && !lock)
 		drop_node(node);
-}
-
-struct bind_counts binder_counts(const struct binder *b)
-{
-	struct bind_counts counts = b->counts;
-	const struct bind_node *node;
-	const struct bind_job *job;
-	TAILQ_FOREACH(node, &b->nodes, link)
-		TAILQ_FOREACH(job, &node->jobs, link) {
-			bool is_first = job == TAILQ_FIRST(&node->jobs);
-			counts.under_way += is_first;
-			counts.waiting += !is_first;
-		}
-	return counts;
 }
 
 int binder_new(const struct bind_terms *terms, struct binder **ret)

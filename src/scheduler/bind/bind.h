@@ -45,5 +45,3 @@ void binder_cancel(struct binder *binder);
 
 /* Call when a watch reports the node: a binding that waits for the node's lock goes on if the lock is free. */
 void binder_node_changed(struct binder *binder, const json_t *node);
-
-struct bind_counts binder_counts(const struct binder *binder);

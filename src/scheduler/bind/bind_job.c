@@ -155,13 +155,11 @@ static void handle_error(struct bind_job *job, const struct kube_answer *answer)
 	struct error err = answer->err;
 	if (answer->status == 404 && handle_missing(job))
 		return;
-	bool is_conflict = answer->status == 409;
-	job->counts->conflicts += is_conflict;
 	if (is_transient(job, &err) && clock_now_ns() < job->until_ns) {
 		job->step = read_step_of(job->step);
 		/* After a conflict a short pause suffices: the other client's write is complete. */
 		job_retry_later(job, answer->retry_after_ns,
-				is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
+				answer->status == 409 ? 20 * NSEC_PER_MSEC : UINT64_MAX);
 		return;
 	}
 	error_add(&err, 0, "pod %s/%s", job->decision.pod_namespace, job->decision.pod);

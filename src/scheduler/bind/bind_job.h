@@ -32,8 +32,7 @@ enum bind_step {
 };
 
 struct bind_job {
-	const struct bind_terms *terms; /* with defaults filled in */
-	struct bind_counts *counts;
+	const struct bind_terms *terms;         /* with defaults filled in */
 	struct lock_observation *observed_lock; /* the node's lock as last seen, and since when */
 	struct decision decision;               /* owned */
 	char *shares;                           /* the decision's shares, as text */

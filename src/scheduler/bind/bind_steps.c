@@ -69,7 +69,6 @@ static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 {
 	const struct decision *d = &job->decision;
 	struct error err;
-	job->counts->locks_waited += !job->is_waiting_for_lock;
 	job->is_waiting_for_lock = true;
 	job->step = BIND_READ_NODE;
 	if (clock_now_ns() < job->until_ns) {
@@ -89,7 +88,6 @@ static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 
 static void take_over(struct bind_job *job, const char *why)
 {
-	job->counts->locks_taken_over++;
 	log_info("node %s: lock '%s' %s: taken over for pod %s/%s", job->decision.node,
 		 job->observed_lock->text, why, job->decision.pod_namespace, job->decision.pod);
 	job_start_step(job, BIND_LOCK);

@@ -1,4 +1,4 @@
-/* Settings, counters and callback of bindings, for the binder (bind.h) and its jobs (bind_job.h). */
+/* Settings and callback of bindings, for the binder (bind.h) and its jobs (bind_job.h). */
 #pragma once
 
 #include <stdbool.h>
@@ -24,15 +24,6 @@ struct bind_terms {
 /* Less than the 30 s that kube-scheduler waits for an extender, as HAMi configures it. */
 #define BIND_LIMIT_NS (UINT64_C(25) * 1000000000)
 #define BIND_AT_ONCE 32
-
-struct bind_counts {
-	uint64_t succeeded, failed, cancelled;
-	uint64_t conflicts;    /* repeated writes, because another client had changed the object */
-	uint64_t locks_waited; /* waits for the lock of another pod */
-	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
-	/* present numbers of nodes with pods to bind or a lock; of pods that wait for another's binding; of pods being bound */
-	unsigned nodes, waiting, under_way;
-};
 
 /*
  * Reports a result by the code of `err`: 0 if the pod is bound; ETIMEDOUT if that is unknown, for lack of an answer; ECANCELED
