@@ -93,21 +93,16 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	return r < 0 ? error_set_errno(err, -r, "node %.128s", node->name) : 0;
 }
 
-static int fill(const struct bind_args *a, struct kube_shares *shares, struct decision *ret,
+static int fill(const struct bind_args *a, const struct kube_shares *shares, struct decision *ret,
 		struct error *err)
 {
-	struct decision d = { .pod_namespace = strdup(a->pod_namespace),
-			      .pod = strdup(a->pod),
-			      .uid = strdup(a->uid),
-			      .node = strdup(a->node) };
-	if (!d.pod_namespace || !d.pod || !d.uid || !d.node) {
-		decision_free(&d);
-		return error_set_errno(err, ENOMEM, "decision");
-	}
-	d.shares = *shares;
-	*shares = (struct kube_shares){ 0 };
-	*ret = d;
-	return 0;
+	const struct decision d = { .pod_namespace = (char *)a->pod_namespace,
+				    .pod = (char *)a->pod,
+				    .uid = (char *)a->uid,
+				    .node = (char *)a->node,
+				    .shares = *shares };
+	int r = decision_copy(&d, ret);
+	return r < 0 ? error_set_errno(err, -r, "decision") : 0;
 }
 
 static int decide(struct model *m, const struct bind_args *a, struct decision *ret,
