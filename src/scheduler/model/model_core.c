@@ -41,11 +41,7 @@ const struct request_terms *model_request_terms(const struct model *m)
 
 void model_list_begin(struct model *m, enum model_kind kind)
 {
-	switch (kind) {
-	case MODEL_NODES: model_nodes_list_begin(m); break;
-	case MODEL_PODS: model_pods_list_begin(m); break;
-	case MODEL_QUOTAS: model_quotas_list_begin(m); break;
-	}
+	m->list[kind]++;
 }
 
 void model_list_end(struct model *m, enum model_kind kind)

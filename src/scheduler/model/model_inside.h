@@ -31,7 +31,7 @@ struct model_node {
 	uint64_t filtered_in; /* number (model.filters) of the last filter call with this node */
 	char *cards_error;    /* why the description of the cards was rejected; NULL if accepted */
 	const struct model_pod *nominated_pod; /* evictions make room for it; NULL if none */
-	bool exists, is_listed;
+	bool exists;
 	bool is_reserved;       /* kept for the gang with the backfill reservation */
 	bool is_cooldown_dirty; /* the annotation of cooldowns (cooldown.h) must be written */
 	bool is_room_stale;     /* the cards' charges have changed since `room` was counted */
@@ -41,6 +41,7 @@ struct model_node {
 	struct model_pod *pods;      /* list of the pods that are charged to this node */
 	size_t references;           /* held by pods */
 	uint64_t annotations_digest; /* digest of the annotations about cards, to detect changes */
+	unsigned listed_in;          /* number (model.list) of the latest list with this node */
 	struct use use;              /* measured use of the cards; empty if place_by_use is off */
 	char name[];
 };
@@ -97,7 +98,8 @@ struct model_pod {
 	uint64_t room_kept_ns; /* when room on nominated_node was first kept for the pod */
 	/* for nominated_node: pods of lower priority may be evicted too, not just opportunistic ones */
 	bool may_preempt;
-	bool is_bound, is_terminating, is_listed;
+	bool is_bound, is_terminating;
+	unsigned listed_in;        /* number (model.list) of the latest list with this pod */
 	bool is_requeue_requested; /* to be returned by model_take_requeue() */
 	uint16_t name_at;          /* offset in `text`, after the uid */
 	char text[];
@@ -108,6 +110,7 @@ struct model {
 	struct string_map nodes, pods, strings, quotas, namespaces, gangs;
 	struct model_pod *pending;
 	bool is_synced[3];   /* per enum model_kind: a full list has been read */
+	unsigned list[3];    /* per enum model_kind: number of lists that have begun */
 	uint64_t generation; /* incremented when a node, a pod or its shares change */
 	/* number of filter calls so far */
 	uint64_t filters;
@@ -158,7 +161,6 @@ struct model_node *model_find_node(const struct model *model, const char *name);
 struct model_node *model_node_get(struct model *model, const char *name);
 void model_node_put(struct model *model, struct model_node *node);
 struct inventory_source model_node_source(const struct model *model, const json_t *node);
-void model_nodes_list_begin(struct model *model);
 void model_nodes_list_end(struct model *model);
 void model_nodes_free(struct model *model);
 
@@ -186,7 +188,6 @@ void model_reserve_allocation(struct model *model, struct model_pod *pod,
 int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err);
 void model_drop_reserved(struct model *model, struct model_pod *pod);
-void model_pods_list_begin(struct model *model);
 void model_pods_list_end(struct model *model);
 void model_pods_advance(struct model *model);
 void model_pods_free(struct model *model);
@@ -201,7 +202,6 @@ void model_namespace_put(struct model *model,
 const struct model_namespace *model_find_limited(const struct model *model, const char *name);
 /* Limits model->fit to what is left of the namespace's quota, if it has one. */
 void model_apply_quota(struct model *model, const char *pod_namespace);
-void model_quotas_list_begin(struct model *model);
 void model_quotas_list_end(struct model *model);
 void model_quotas_free(struct model *model);
 

@@ -138,7 +138,8 @@ int model_update_node(struct model *m, const json_t *object, struct error *err)
 	}
 	if (r != -ENOMEM) {
 		node->annotations_digest = digest;
-		node->exists = node->is_listed = true;
+		node->exists = true;
+		node->listed_in = m->list[MODEL_NODES];
 	}
 	if (r >= 0)
 		r = read_use(m, node, object, err);
@@ -163,22 +164,12 @@ void model_remove_node(struct model *m, const char *name)
 		remove_node(m, node);
 }
 
-static void clear_listed(void *data, void *thing)
-{
-	struct model_node *node = thing;
-	node->is_listed = false;
-}
-
 static void remove_unlisted(void *data, void *thing)
 {
+	struct model *m = data;
 	struct model_node *node = thing;
-	if (node->exists && !node->is_listed)
-		remove_node(data, node);
-}
-
-void model_nodes_list_begin(struct model *m)
-{
-	string_map_each(&m->nodes, clear_listed, NULL);
+	if (node->exists && node->listed_in != m->list[MODEL_NODES])
+		remove_node(m, node);
 }
 
 void model_nodes_list_end(struct model *m)

@@ -354,7 +354,7 @@ static int update_pod(struct model *m, const struct kube_pod *from, bool is_watc
 		m->generation++;
 		if (is_watched)
 			pod->unseen_until_ns = 0;
-		pod->is_listed = true;
+		pod->listed_in = m->list[MODEL_PODS];
 		r = set_pod_state(m, from, pod, &request, &request_error, is_annotated, err);
 		if (r >= 0 && (gang.name || pod->member))
 			r = model_gang_join(m, pod, from, &gang, &gang_error, err);
@@ -475,23 +475,13 @@ void model_pods_advance(struct model *m)
 	}
 }
 
-static void clear_listed(void *data, void *thing)
-{
-	struct model_pod *pod = thing;
-	pod->is_listed = false;
-}
-
 /* Forgets a pod that the list lacks, unless only a filter call has named it: such a pod may be newer than the list. */
 static void remove_unlisted(void *data, void *thing)
 {
+	struct model *m = data;
 	struct model_pod *pod = thing;
-	if (!pod->is_listed && !pod->unseen_until_ns)
-		remove_pod(data, pod);
-}
-
-void model_pods_list_begin(struct model *m)
-{
-	string_map_each(&m->pods, clear_listed, NULL);
+	if (pod->listed_in != m->list[MODEL_PODS] && !pod->unseen_until_ns)
+		remove_pod(m, pod);
 }
 
 void model_pods_list_end(struct model *m)

@@ -14,7 +14,7 @@ struct model_quota {
 	struct model_namespace *name_space; /* a reference */
 	struct model_quota *next;           /* in the list of the namespace */
 	struct quota_limits limits;
-	bool is_listed;
+	unsigned listed_in; /* number (model.list) of the latest list with this quota */
 	char key[];
 };
 
@@ -121,7 +121,7 @@ int model_update_quota(struct model *m, const json_t *object, struct error *err)
 				"a ResourceQuota is ignored: the API server sent it without a valid namespace and name"));
 	struct model_quota *quota = string_map_find(&m->quotas, key);
 	if (quota)
-		quota->is_listed = true;
+		quota->listed_in = m->list[MODEL_QUOTAS];
 	int r = quota_read(object, &m->terms.request, &limits, err);
 	if (r < 0)
 		return error_sanitize(err, error_add(err, r, "ResourceQuota %s", key));
@@ -134,7 +134,7 @@ int model_update_quota(struct model *m, const json_t *object, struct error *err)
 		quota = new_quota(m, in, key);
 	if (!quota)
 		return error_set_errno(err, ENOMEM, "ResourceQuota %s", key);
-	quota->is_listed = true;
+	quota->listed_in = m->list[MODEL_QUOTAS];
 	quota->limits = limits;
 	update_limits(m, quota->name_space);
 	return 0;
@@ -151,22 +151,12 @@ void model_remove_quota(struct model *m, const json_t *object)
 		forget(m, quota);
 }
 
-static void clear_listed(void *data, void *thing)
-{
-	struct model_quota *quota = thing;
-	quota->is_listed = false;
-}
-
 static void remove_unlisted(void *data, void *thing)
 {
+	struct model *m = data;
 	struct model_quota *quota = thing;
-	if (!quota->is_listed)
-		forget(data, quota);
-}
-
-void model_quotas_list_begin(struct model *m)
-{
-	string_map_each(&m->quotas, clear_listed, NULL);
+	if (quota->listed_in != m->list[MODEL_QUOTAS])
+		forget(m, quota);
 }
 
 void model_quotas_list_end(struct model *m)
