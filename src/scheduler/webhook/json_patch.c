@@ -12,7 +12,8 @@ void json_patch_free(struct json_patch *patch)
 	*patch = (struct json_patch){ 0 };
 }
 
-char *json_patch_path(const char *path, const char *name)
+/* Returns "path/name" with '/' and '~' in the name escaped (RFC 6901). The caller frees it; NULL if memory runs out. */
+static char *append_name(const char *path, const char *name)
 {
 	char *text = malloc(strlen(path) + 2 * strlen(name) + 2);
 	if (!text)
@@ -34,7 +35,7 @@ char *json_patch_path(const char *path, const char *name)
 static void note(struct json_patch *patch, const char *operation, const char *path,
 		 const char *name, json_t *value)
 {
-	cleanup_free char *where = json_patch_path(path, name);
+	cleanup_free char *where = append_name(path, name);
 	if (!patch->operations)
 		patch->operations = json_array();
 	json_t *entry = where ? json_pack("{s:s,s:s,s:o*}", "op", operation, "path", where, "value",

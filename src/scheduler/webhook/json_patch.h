@@ -30,6 +30,3 @@ void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *pa
 /* Returns member `name`; if missing, adds `fresh` (takes ownership). NULL if memory runs out or the member's type differs. */
 json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *path,
 			  const char *name, json_t *fresh);
-
-/* Returns "path/name" with '/' and '~' in the name escaped (RFC 6901). The caller frees it; NULL if memory runs out. */
-char *json_patch_path(const char *path, const char *name);

@@ -95,10 +95,10 @@ static bool may_bypass(const char *prefix)
 /* CUDA images set NVIDIA_VISIBLE_DEVICES to all GPUs. Sets it to NO_GPU, unless the container itself sets a value. */
 static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
-	cleanup_free char *path = json_patch_path(c->path, "env");
 	json_t *list = json_patch_member(&w->patch, c->object, c->path, "env", json_array());
-	w->patch.has_failed |= !path;
-	if (!list || !path)
+	char path[WEBHOOK_PATH_SIZE];
+	snprintf(path, sizeof(path), "%s/env", c->path);
+	if (!list)
 		return;
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		const char *name = json_string_value(
@@ -136,9 +136,10 @@ static int guard_env_from(struct webhook_work *w, const struct webhook_container
 
 static int guard_environment(struct webhook_work *w, struct webhook_container *c)
 {
-	cleanup_free char *path = json_patch_path(c->path, "env");
 	json_t *list = json_object_get(c->object, "env");
+	char path[WEBHOOK_PATH_SIZE];
 	int r = 0;
+	snprintf(path, sizeof(path), "%s/env", c->path);
 	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {
 		const char *name = bypassing_variable(json_array_get(list, i), c->requests_gpu);
 		char what[240];
@@ -147,7 +148,7 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 		snprintf(what, sizeof(what),
 			 "container %.63s: environment variable %.100s can bypass the limits",
 			 c->name, name);
-		if (webhook_decide(w, w->terms->environment, what, "leave it out", &r) && path)
+		if (webhook_decide(w, w->terms->environment, what, "leave it out", &r))
 			json_patch_remove_at(&w->patch, list, path, i);
 	}
 	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && !c->requests_gpu)
@@ -158,17 +159,15 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 static int guard_privileged(struct webhook_work *w, struct webhook_container *c)
 {
 	json_t *context = json_object_get(c->object, "securityContext");
-	cleanup_free char *path = json_patch_path(c->path, "securityContext");
-	char what[160];
+	char what[160], path[WEBHOOK_PATH_SIZE];
 	int r = 0;
 	if (!json_is_true(json_object_get(context, "privileged")))
 		return 0;
 	snprintf(what, sizeof(what), "container %.63s: securityContext.privileged is true%s",
 		 c->name, c->requests_gpu ? " (the container requests a GPU)" : "");
+	snprintf(path, sizeof(path), "%s/securityContext", c->path);
 	if (webhook_decide(w, w->terms->privileged, what,
-			   "a privileged container sees all GPUs of its node: remove privileged",
-			   &r) &&
-	    path)
+			   "a privileged container sees all GPUs of its node: remove privileged", &r))
 		json_patch_put(&w->patch, context, path, "privileged", json_false());
 	return r;
 }
@@ -196,7 +195,7 @@ static int guard_capabilities(struct webhook_work *w, struct webhook_container *
 	json_t *list = json_object_get(
 		json_object_get(json_object_get(c->object, "securityContext"), "capabilities"),
 		"add");
-	char path[80];
+	char path[WEBHOOK_PATH_SIZE];
 	int r = 0;
 	snprintf(path, sizeof(path), "%s/securityContext/capabilities/add", c->path);
 	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {

@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "scheduler/webhook/json_patch.h"
 
+/* size of a JSON Pointer to a part of a container */
+#define WEBHOOK_PATH_SIZE 80
 /* Prefix of the names of the webhook's ResourceClaimTemplates. */
 #define WEBHOOK_TEMPLATES "allot-"
 

@@ -95,9 +95,10 @@ static bool is_named(const json_t *object, const char *name)
 
 static void remove_mounts(struct webhook_work *w, struct webhook_container *c, const char *volume)
 {
-	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");
 	json_t *list = json_object_get(c->object, "volumeMounts");
-	for (size_t i = json_array_size(list); path && i-- > 0;)
+	char path[WEBHOOK_PATH_SIZE];
+	snprintf(path, sizeof(path), "%s/volumeMounts", c->path);
+	for (size_t i = json_array_size(list); i-- > 0;)
 		if (is_named(json_array_get(list, i), volume))
 			json_patch_remove_at(&w->patch, list, path, i);
 }
@@ -126,9 +127,10 @@ static int guard_volume(struct webhook_work *w, json_t *list, size_t i)
 
 static int guard_container_mounts(struct webhook_work *w, struct webhook_container *c)
 {
-	cleanup_free char *path = json_patch_path(c->path, "volumeMounts");
 	json_t *list = json_object_get(c->object, "volumeMounts");
+	char path[WEBHOOK_PATH_SIZE];
 	int r = 0;
+	snprintf(path, sizeof(path), "%s/volumeMounts", c->path);
 	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {
 		const json_t *mount = json_array_get(list, i);
 		char what[300];
@@ -137,7 +139,7 @@ static int guard_container_mounts(struct webhook_work *w, struct webhook_contain
 		snprintf(what, sizeof(what),
 			 "container %.63s: by a mount at %.160s a pod can bypass the limits",
 			 c->name, json_string_value(json_object_get(mount, "mountPath")));
-		if (webhook_decide(w, w->terms->mounts, what, "remove that mount", &r) && path)
+		if (webhook_decide(w, w->terms->mounts, what, "remove that mount", &r))
 			json_patch_remove_at(&w->patch, list, path, i);
 	}
 	return r;

@@ -110,21 +110,19 @@ static void put(struct webhook_work *w, struct webhook_container *c, enum webhoo
 		int64_t value)
 {
 	static const char *const kinds[] = { "limits", "requests" };
-	cleanup_free char *path = json_patch_path(c->path, "resources");
 	json_t *resources = json_patch_member(&w->patch, c->object, c->path, "resources",
 					      json_object());
-	char text[24];
+	char text[24], path[WEBHOOK_PATH_SIZE], inside[WEBHOOK_PATH_SIZE];
 	snprintf(text, sizeof(text), "%" PRId64, value);
-	for (size_t i = 0; resources && path && i < 2; i++) {
-		cleanup_free char *inside = json_patch_path(path, kinds[i]);
+	snprintf(path, sizeof(path), "%s/resources", c->path);
+	for (size_t i = 0; resources && i < 2; i++) {
 		json_t *kind = json_patch_member(&w->patch, resources, path, kinds[i],
 						 json_object());
-		w->patch.has_failed |= !inside;
-		if (kind && inside)
+		snprintf(inside, sizeof(inside), "%s/resources/%s", c->path, kinds[i]);
+		if (kind)
 			json_patch_put(&w->patch, kind, inside, name_of(w, resource),
 				       json_string(text));
 	}
-	w->patch.has_failed |= !path;
 	c->has[resource] = true;
 	c->value[resource] = value;
 }
@@ -172,14 +170,13 @@ static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container 
 /* Sets the environment variable from which HAMi-core reads the priority. The container's own entries for it are replaced. */
 static void put_priority(struct webhook_work *w, struct webhook_container *c)
 {
-	char text[24];
+	char text[24], path[WEBHOOK_PATH_SIZE];
 	if (!c->has[RESOURCE_PRIORITY])
 		return;
 	snprintf(text, sizeof(text), "%" PRId64, c->value[RESOURCE_PRIORITY]);
-	cleanup_free char *path = json_patch_path(c->path, "env");
+	snprintf(path, sizeof(path), "%s/env", c->path);
 	json_t *list = json_patch_member(&w->patch, c->object, c->path, "env", json_array());
-	w->patch.has_failed |= !path;
-	if (!list || !path)
+	if (!list)
 		return;
 	for (size_t i = json_array_size(list); i-- > 0;) {
 		const char *name = json_string_value(
