@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 #define PLACE_MAX_CARDS 64
+#define MIB_BITS 20
+#define MPCT 1000 /* thousandths of a percent in a percent */
 #define PLACE_CORES_WHOLE_MPCT 100000u
 
 /* The path between two GPUs without NVLink; a greater value is nearer. Names and order are `nvidia-smi topo -m`'s. */

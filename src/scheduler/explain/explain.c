@@ -8,8 +8,6 @@
 #include "scheduler/explain/explain_node.h"
 #include "scheduler/extender/extender_gang.h"
 
-#define MIB_BITS 20
-#define MPCT 1000
 #define SECOND_NS UINT64_C(1000000000)
 /* most card types that are listed; a cluster has a handful */
 #define TYPES_MAX 32

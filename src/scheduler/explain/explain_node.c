@@ -13,8 +13,6 @@
 #include "scheduler/opportunistic/opportunistic.h"
 
 #define REASON_MAX 320
-#define MIB_BITS 20
-#define MPCT 1000
 /* HAMi's words when a node has fewer cards than a container wants (place_reasons_text()). */
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
 

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB_BITS 20
-#define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
 #define SHARE_KIND "NVIDIA"
 /* A link's score (place_link_score()) is 100 for each NVLink, plus 10 for each level. */

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#define MPCT 1000
 /* cap on a GPU's used compute, so that it fits in 32 bits in thousandths of a percent */
 #define CORES_MOST_PCT 100000u
 /* The mode of a GPU on which HAMi's device plugin makes MIG instances on demand. allot-scheduler assigns no such GPU. */

@@ -1,8 +1,5 @@
 #include "scheduler/fit/fit_quota.h"
 
-#define MIB_BITS 20
-#define MPCT 1000
-
 struct quota_amounts fit_quota_of(const struct place_need *need)
 {
 	return (struct quota_amounts){ { [QUOTA_MEMORY] = need->memory_bytes >> MIB_BITS,

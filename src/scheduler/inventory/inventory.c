@@ -6,9 +6,6 @@
 
 #include "base/cleanup.h"
 
-#define MIB_BITS 20
-#define MPCT UINT64_C(1000)
-
 static uint64_t at_most(uint64_t value, uint64_t most)
 {
 	return value < most ? value : most;

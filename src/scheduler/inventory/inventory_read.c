@@ -10,9 +10,6 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/inventory/inventory.h"
 
-#define MIB_BITS 20
-#define MPCT 1000
-
 /* Plausible figures. With less memory than this bound, one percent would round to 0 MiB, which means no limit. */
 #define MEMORY_LEAST_MIB 100
 #define MEMORY_MOST_MIB (UINT64_C(16) << 20)

@@ -11,7 +11,6 @@
 #define FAILED_NS (UINT64_C(5) * 1000000000)
 /* A pod whose eviction was refused is not evicted again for this long. */
 #define SPARED_NS (UINT64_C(600) * 1000000000)
-#define MPCT 1000
 
 struct eviction_scan {
 	struct model *model;

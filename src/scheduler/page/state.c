@@ -5,8 +5,6 @@
 
 #include "scheduler/extender/extender_gang.h"
 
-#define MPCT 1000.0
-#define MIB_BITS 20
 #define URL_MAX 1024
 /* A link's score: NVLINK_SCORE for each NVLink, plus LEVEL_SCORE times enum place_level (policy/placement/place_node.h). */
 #define NVLINK_SCORE 100
@@ -78,7 +76,7 @@ static void write_asks(const struct request *request, struct json_text *t)
 		const struct place_request *r = &request->part[i].place;
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "cards", r->count);
-		json_text_real(t, "cores_pct", r->cores_mpct / MPCT);
+		json_text_real(t, "cores_pct", (double)r->cores_mpct / MPCT);
 		if (r->memory == PLACE_MEMORY_BYTES)
 			json_text_whole(t, "memory_mib", (int64_t)(r->memory_bytes >> MIB_BITS));
 		else
@@ -168,8 +166,8 @@ static void write_card(const struct page_cluster *c, const struct model_node *no
 	json_text_string(t, "name", card->type);
 	json_text_whole(t, "memory_bytes", (int64_t)card->memory_total_bytes);
 	json_text_whole(t, "promised_bytes", (int64_t)card->memory_used_bytes);
-	json_text_real(t, "cores_pct", card->cores_total_mpct / MPCT);
-	json_text_real(t, "promised_cores_pct", card->cores_used_mpct / MPCT);
+	json_text_real(t, "cores_pct", (double)card->cores_total_mpct / MPCT);
+	json_text_real(t, "promised_cores_pct", (double)card->cores_used_mpct / MPCT);
 	json_text_whole(t, "slots", card->slots_total);
 	json_text_whole(t, "slots_used", card->slots_used);
 	if (card->numa_known)

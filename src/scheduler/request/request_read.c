@@ -11,7 +11,6 @@
 #include "scheduler/request/request_annotations.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define MPCT 1000 /* thousandths of a percent in a percent */
 #define CORES_WHOLE_PCT 100
 #define NUMBER_MOST INT32_MAX /* upper limit of each value, as in HAMi */
 

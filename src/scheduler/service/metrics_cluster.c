@@ -5,8 +5,6 @@
 #include "base/clock.h"
 
 #define ZONE "zone=\"vGPU\"" /* a label of all HAMi metrics */
-#define MIB_BITS 20
-#define MPCT 1000.0 /* thousandths of a percent in a percent */
 
 /* Escapes the value as Prometheus' text format requires. */
 static void write_label(FILE *out, const char *name, const char *value)
@@ -47,12 +45,12 @@ static double memory_ratio(const struct place_card *c)
 
 static double cores_limit(const struct place_card *c)
 {
-	return c->cores_total_mpct / MPCT;
+	return (double)c->cores_total_mpct / MPCT;
 }
 
 static double cores_used(const struct place_card *c)
 {
-	return c->cores_used_mpct / MPCT;
+	return (double)c->cores_used_mpct / MPCT;
 }
 
 static double shared(const struct place_card *c)
