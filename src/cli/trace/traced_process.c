@@ -205,7 +205,6 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 	out_whole(w->scene->out, "bytes", e->amount);
 	out_bool(w->scene->out, "moved", !e->code);
 	out_event_end(w->scene->out);
-	w->scene->sums->moves += !e->code;
 }
 
 /* Writes the kernel `held`, an element of traced_process.held, at most most_ns long; empties the element. */

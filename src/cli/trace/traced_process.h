@@ -10,7 +10,7 @@
 
 /* counts for the summary at the end */
 struct trace_sums {
-	uint64_t launches, work, allocations, frees, denied, gate_waits, memory_waits, moves, lost;
+	uint64_t launches, work, allocations, frees, denied, gate_waits, memory_waits, lost;
 };
 
 struct traced_process {

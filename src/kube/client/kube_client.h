@@ -30,6 +30,10 @@ struct kube_request {
 /* the header of proxied_token: docs/reference/protocol.md */
 #define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization"
 
+#define HTTP_NOT_FOUND 404
+#define HTTP_CONFLICT 409
+#define HTTP_TOO_MANY_REQUESTS 429
+
 struct kube_answer {
 	int status; /* 0 if there was no answer */
 	/* NULL if there is none. Valid only during `done`; take a reference to keep it. */

@@ -13,7 +13,6 @@
 
 #define AT_ONCE 8
 #define PATH_MAX_BYTES 300
-#define STATUS_NOT_FOUND 404
 
 struct note {
 	LIST_ENTRY(note) link;
@@ -40,7 +39,7 @@ static void answered(void *data, const struct kube_answer *answer)
 {
 	struct note *note = data;
 	struct cooldown_writer *n = note->writer;
-	bool has_failed = answer->err.code && answer->status != STATUS_NOT_FOUND;
+	bool has_failed = answer->err.code && answer->status != HTTP_NOT_FOUND;
 	note->call = NULL;
 	if (has_failed) {
 		log_write(n->is_failing ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,

@@ -17,9 +17,6 @@
 #define CHECK_INTERVAL_NS NSEC_PER_SEC
 #define PATH_MAX_BYTES 600
 #define WHY_MAX 400
-#define STATUS_NOT_FOUND 404
-#define STATUS_CONFLICT 409 /* a new pod has the evicted pod's name */
-#define STATUS_BUDGET 429
 
 struct eviction {
 	LIST_ENTRY(eviction) link;
@@ -95,9 +92,9 @@ static void answered(void *data, const struct kube_answer *answer)
 		v->counts.evicted++;
 		log_info("pod %s/%s is evicted: %s", e->pod_namespace, e->name, e->why);
 		send_event(e, false, e->is_preempted ? "Preempted" : "FillerEvicted", e->why);
-	} else if (answer->status == STATUS_BUDGET) {
+	} else if (answer->status == HTTP_TOO_MANY_REQUESTS) {
 		refused(v, e);
-	} else if (answer->status != STATUS_NOT_FOUND && answer->status != STATUS_CONFLICT) {
+	} else if (answer->status != HTTP_NOT_FOUND && answer->status != HTTP_CONFLICT) {
 		failed(v, e, &answer->err);
 	}
 	forget(e);

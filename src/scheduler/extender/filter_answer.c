@@ -115,11 +115,6 @@ static size_t quoted_length(const struct quoted *reasons, uint32_t reason)
 	return reasons->at[reason + 1] - reasons->at[reason];
 }
 
-static char *put(char *to, const char *text)
-{
-	return stpcpy(to, text);
-}
-
 /* Returns the Node objects that fit, as the caller sent them. NULL if memory runs out. */
 static char *dump_whole(const struct filter_answer *a)
 {
@@ -158,11 +153,11 @@ static char *put_names(char *to, const struct filter_answer *a)
 	for (size_t i = 0; i < a->args->count; i++) {
 		if (a->verdict[i].list != FILTER_FITS)
 			continue;
-		to = put(to, before);
+		to = stpcpy(to, before);
 		to = call_name_put(to, &a->args->name[i]);
 		before = ",";
 	}
-	return put(to, *before == '[' ? "[]" : "]");
+	return stpcpy(to, *before == '[' ? "[]" : "]");
 }
 
 static char *put_failed(char *to, const struct filter_answer *a, const struct quoted *reasons,
@@ -181,7 +176,7 @@ static char *put_failed(char *to, const struct filter_answer *a, const struct qu
 		to += length;
 		before = ',';
 	}
-	return put(to, before == '{' ? "{}" : "}");
+	return stpcpy(to, before == '{' ? "{}" : "}");
 }
 
 static char *write_text(const struct filter_answer *a, const struct quoted *reasons,
@@ -191,17 +186,17 @@ static char *write_text(const struct filter_answer *a, const struct quoted *reas
 	char *text = malloc(size), *to = text;
 	if (!text)
 		return NULL;
-	to = put(to, "{\"Nodes\":");
-	to = put(to, whole);
-	to = put(to, ",\"NodeNames\":");
-	to = a->args->whole ? put(to, "null") : put_names(to, a);
-	to = put(to, ",\"FailedNodes\":");
+	to = stpcpy(to, "{\"Nodes\":");
+	to = stpcpy(to, whole);
+	to = stpcpy(to, ",\"NodeNames\":");
+	to = a->args->whole ? stpcpy(to, "null") : put_names(to, a);
+	to = stpcpy(to, ",\"FailedNodes\":");
 	to = put_failed(to, a, reasons, FILTER_FAILED);
-	to = put(to, ",\"FailedAndUnresolvableNodes\":");
+	to = stpcpy(to, ",\"FailedAndUnresolvableNodes\":");
 	to = put_failed(to, a, reasons, FILTER_UNRESOLVABLE);
-	to = put(to, ",\"Error\":");
+	to = stpcpy(to, ",\"Error\":");
 	to = json_quote(to, a->error, strlen(a->error));
-	put(to, "}");
+	stpcpy(to, "}");
 	return text;
 }
 

@@ -18,8 +18,6 @@
 #define SIZES_NS (10 * NSEC_PER_SEC) /* how long GPU sizes are cached */
 /* limit of one call to the API server: two calls fit in the webhook's limit of 10 s */
 #define CALL_NS (4 * NSEC_PER_SEC)
-#define HTTP_NOT_FOUND 404
-#define HTTP_CONFLICT 409
 
 struct claim_review {
 	struct claim_reviews *all;

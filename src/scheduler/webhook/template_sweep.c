@@ -21,8 +21,6 @@
 	DRA_API "/resourceclaimtemplates?" PAGE \
 		"&labelSelector=app.kubernetes.io%2Fmanaged-by%3D" WEBHOOK_MANAGER
 #define NAME_MAX_BYTES 320 /* fits a namespace and an object's name */
-#define HTTP_NOT_FOUND 404
-#define HTTP_CONFLICT 409
 
 struct template_sweep {
 	struct kube_client *client;

@@ -16,7 +16,6 @@
 #include "kube/dra/slice.h"
 #include "kube/util/backoff.h"
 
-#define HTTP_NOT_FOUND 404
 #define COLLECTION DRA_API "/resourceslices"
 #define PATH_MAX_BYTES 500
 #define NAME_MAX_BYTES 400
