@@ -19,8 +19,7 @@
 #include "kube/hami/priority.h"
 #include "kube/hami/scores.h"
 #include "kube/own/live.h"
-#include "kube/own/cooldowns.h"
-#include "kube/own/uses.h"
+#include "kube/own/node_cards.h"
 #include "kube/util/base64.h"
 #include "kube/util/yaml.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/own/cooldowns.h"
+#include "kube/own/node_cards.h"
 #include "scheduler/opportunistic/opportunistic.h"
 #include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"

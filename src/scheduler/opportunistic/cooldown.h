@@ -1,5 +1,5 @@
 /*
- * Stores cooldowns in a node's annotation (kube/own/cooldowns.h), so that they outlive the scheduler. In a cooldown, a card
+ * Stores cooldowns in a node's annotation (kube/own/node_cards.h), so that they outlive the scheduler. In a cooldown, a card
  * takes no opportunistic pods (opportunistic.h). The annotation has wall-clock times, which may be wrong. So reading it never
  * shortens a cooldown, and extends one to at most OPPORTUNISTIC_COOLDOWN_MOST_NS from now. Removing the annotation ends all
  * cooldowns. No I/O and no clock; not thread-safe.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/own/uses.h"
+#include "kube/own/node_cards.h"
 #include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"
 

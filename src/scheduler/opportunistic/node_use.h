@@ -1,5 +1,5 @@
 /*
- * How busy a node's cards are, as allotd measures it and writes it in an annotation (kube/own/uses.h). A measurement is valid
+ * How busy a node's cards are, as allotd measures it and writes it in an annotation (kube/own/node_cards.h). A measurement is valid
  * for USE_FRESH_NS after the scheduler saw the annotation change. So the measurement of a dead allotd soon becomes invalid. A
  * restarted scheduler ignores the annotation until it changes. No I/O and no clock; not thread-safe.
  */
@@ -20,7 +20,7 @@ struct use_card {
 	uint64_t id;      /* digest of the card's UUID */
 	bool is_reported; /* the node's annotation has this card */
 	uint8_t rounds;   /* number of cooldowns in a row (opportunistic_cooldown()) */
-	/* measured by allotd; see struct kube_use (kube/own/uses.h) */
+	/* measured by allotd; see struct kube_use (kube/own/node_cards.h) */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */

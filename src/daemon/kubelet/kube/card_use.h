@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/own/uses.h"
+#include "kube/own/node_cards.h"
 
 #define CARD_USE_SAMPLES 60
 

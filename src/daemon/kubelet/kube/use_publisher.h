@@ -1,5 +1,5 @@
 /*
- * Measures the cards' use (card_use.h) for schedulers, and decides when to publish it (kube/own/uses.h). The window is the
+ * Measures the cards' use (card_use.h) for schedulers, and decides when to publish it (kube/own/node_cards.h). The window is the
  * setting kube_use_window. A change that card_use_must_publish() finds is published at most once in a twentieth of the window;
  * without such a change, the use is published once in a fifth of the window, to show that measuring goes on. Main thread only.
  */
