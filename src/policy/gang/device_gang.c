@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/min.h"
+
 enum phase { PHASE_WAITING, PHASE_GATHERING, PHASE_RUNNING, PHASE_ENDING };
 
 struct part {
@@ -170,11 +172,6 @@ static bool must_wait(const struct gang_board *board, int index)
 	return false;
 }
 
-static uint64_t least_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 static void wait_for_turn(struct gang *g)
 {
 	g->phase = PHASE_WAITING;
@@ -218,13 +215,10 @@ static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;
 
-	FOR_EACH(d, g->owned) {
-		const struct gang_report *r = &g->part[d].last_report;
-
-		if (!is_gone(r) && r->drain_ns > longest_ns)
-			longest_ns = r->drain_ns;
-	}
-	return now_ns + least_u64(longest_ns, GANG_GATHER_MAX_NS);
+	FOR_EACH(d, g->owned)
+		if (!is_gone(&g->part[d].last_report))
+			longest_ns = max_u64(longest_ns, g->part[d].last_report.drain_ns);
+	return now_ns + min_u64(longest_ns, GANG_GATHER_MAX_NS);
 }
 
 static void end_turn(struct gang *g, uint64_t now_ns)
@@ -273,15 +267,11 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	}
 	if (held || !g->is_due || (g->wanting & taken) || must_wait(board, index))
 		return;
-	FOR_EACH(d, g->wanting) {
-		uint64_t free_in_ns = g->part[d].last_report.free_in_ns;
-
-		if (free_in_ns > longest_ns)
-			longest_ns = free_in_ns;
-	}
+	FOR_EACH(d, g->wanting)
+		longest_ns = max_u64(longest_ns, g->part[d].last_report.free_in_ns);
 	g->phase = PHASE_GATHERING;
 	g->owned = g->wanting;
-	g->at_ns = now_ns + least_u64(longest_ns, GANG_GATHER_MAX_NS);
+	g->at_ns = now_ns + min_u64(longest_ns, GANG_GATHER_MAX_NS);
 }
 
 static void decide_gathering(struct gang *g)
@@ -321,7 +311,7 @@ static bool is_relieved(const struct gang_board *board, const struct gang *g)
 
 static void decide_running(struct gang_board *board, struct gang *g, uint64_t now_ns)
 {
-	bool is_over = is_relieved(board, g), is_left = true, rests = false;
+	bool is_over = is_relieved(board, g), is_left = true, has_idle_rank = false;
 
 	g->owned |= g->wanting & ~owned_by_others(board, g);
 	g->owned &= g->present;
@@ -329,14 +319,14 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 		const struct gang_report *r = &g->part[d].last_report;
 
 		is_over |= r->holds && r->is_over;
-		rests |= r->holds && r->is_idle;
+		has_idle_rank |= r->holds && r->is_idle;
 		if (r->order == GANG_GO && is_gone(r) && !r->wants)
 			g->owned &= ~BIT(d);
 		else
 			is_left &= r->order == GANG_GO && is_gone(r);
 	}
 	/* All ranks are idle. If their leases ended one by one, the others would spin while they wait. */
-	is_over |= rests && !(g->owned & g->wanting);
+	is_over |= has_idle_rank && !(g->owned & g->wanting);
 	if (is_left)
 		wait_for_turn(g);
 	else if (is_over)
@@ -379,7 +369,7 @@ static uint64_t idle_elsewhere_ns(const struct gang *g, uint64_t device)
 		const struct gang_report *r = &g->part[d].last_report;
 
 		if (r->holds)
-			least_ns = least_u64(least_ns, r->wants ? 0 : r->idle_ns);
+			least_ns = min_u64(least_ns, r->wants ? 0 : r->idle_ns);
 	}
 	return least_ns;
 }

@@ -81,9 +81,7 @@ struct arbiter *arbiter_free(struct arbiter *a)
 
 static struct tenant *find(struct arbiter *a, int tenant)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
-		return NULL;
-	return &a->tenant[tenant];
+	return is_tenant(a, tenant) ? &a->tenant[tenant] : NULL;
 }
 
 static bool share_is_valid(struct arbiter_share share)

@@ -23,6 +23,7 @@
  */
 #pragma once
 
+#include "base/min.h"
 #include "policy/gang/device_gang.h"
 #include "policy/lease/arbiter_types.h"
 #include "policy/lease/rules/patience.h"
@@ -288,14 +289,10 @@ static inline bool arbiter_must_poll(const struct arbiter *a)
 	return a->polled_count || a->gang_count;
 }
 
-static inline uint64_t min_u64(uint64_t a, uint64_t b)
+/* Whether `tenant`, a number from outside, is a tenant's. */
+static inline bool is_tenant(const struct arbiter *a, int tenant)
 {
-	return a < b ? a : b;
-}
-
-static inline uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
+	return tenant >= 0 && tenant < ARBITER_MAX_TENANTS && a->tenant[tenant].used;
 }
 
 /* arbiter.c */

@@ -181,8 +181,7 @@ uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns)
 	uint64_t due_at = a->tenant[reserving].gang.at_ns -
 			  min_u64(a->tenant[a->holder].seen.inflight_ns, GANG_GATHER_MAX_NS);
 	uint64_t left = due_at > a->last_now_ns ? due_at - a->last_now_ns : 0;
-	left = left > a->config.poll_drain_ns ? left : a->config.poll_drain_ns;
-	return min_u64(next_ns, left);
+	return min_u64(next_ns, max_u64(left, a->config.poll_drain_ns));
 }
 
 /* The holder does not count, nor do ranks that wait for their gang's turn (gang_rank_is_held()). */
@@ -254,20 +253,18 @@ static double mean_vtime(const struct arbiter *a)
 
 static uint64_t free_in_ns(const struct arbiter *a)
 {
-	uint64_t inflight_ns;
-
 	if (a->holder == NONE)
 		return 0;
-	inflight_ns = a->tenant[a->holder].seen.inflight_ns;
+	uint64_t inflight_ns = a->tenant[a->holder].seen.inflight_ns;
 	uint64_t left_ns = a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns);
 	if (a->tenant[a->holder].state != LEASE_GO || lease_is_idle(a, &a->tenant[a->holder]))
 		return inflight_ns;
-	return inflight_ns > left_ns ? inflight_ns : left_ns;
+	return max_u64(inflight_ns, left_ns);
 }
 
 struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+	if (!is_tenant(a, tenant))
 		return (struct gang_report){ .order = GANG_NONE };
 	const struct tenant *t = &a->tenant[tenant];
 	if (a->config.policy != ARBITER_POLICY_LEASE || a->mode != ARBITER_LEASES || !t->active)
@@ -295,7 +292,7 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 
 bool arbiter_set_gang(struct arbiter *a, int tenant, struct gang_command command)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+	if (!is_tenant(a, tenant))
 		return false;
 	struct tenant *t = &a->tenant[tenant];
 	bool changes = t->gang.order != command.order || t->gang.at_ns != command.at_ns;

@@ -10,16 +10,6 @@
 /* largest part of a step's length that may be charged for the pause after the step */
 #define PAUSE_PART (1.0 / 16)
 
-static double min_double(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static double max_double(double a, double b)
-{
-	return a > b ? a : b;
-}
-
 double charge_bucket_ns(const struct arbiter *a, const struct tenant *t)
 {
 	return t->share.limit_pct / 100.0 * (double)a->config.window_ns;
@@ -35,9 +25,9 @@ bool charge_streams(const struct arbiter *a, const struct tenant *t)
 
 double charge_long_slice_ns(const struct arbiter *a, const struct tenant *t)
 {
-	double most_ns = min_double((double)a->config.cap_slice_most_ns, charge_bucket_ns(a, t));
+	double most_ns = fmin((double)a->config.cap_slice_most_ns, charge_bucket_ns(a, t));
 
-	return max_double((double)a->config.cap_slice_ns, most_ns);
+	return fmax((double)a->config.cap_slice_ns, most_ns);
 }
 
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
@@ -56,12 +46,12 @@ double charge_tokens_needed(const struct arbiter *a, const struct tenant *t)
 				    ? min_u64(a->quantum_ns / 2, SLICE_MAX_NS)
 				    : charge_alone_slice_ns(a, t) - charge_alone_debt_ns(a, t);
 
-	return min_double((double)slice_ns, charge_bucket_ns(a, t));
+	return fmin((double)slice_ns, charge_bucket_ns(a, t));
 }
 
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 {
-	return min_double(SLICE_MAX_NS, charge_bucket_ns(a, t));
+	return fmin(SLICE_MAX_NS, charge_bucket_ns(a, t));
 }
 
 /* The most tokens of an idle tenant: enough for the pause between two training steps, or for a lease if that is more. */
@@ -69,8 +59,8 @@ static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
 
-	return max_double(max_double(charge_tokens_kept(a, t), charge_tokens_needed(a, t)),
-			  min_double(pause_ns, charge_bucket_ns(a, t)));
+	return fmax(fmax(charge_tokens_kept(a, t), charge_tokens_needed(a, t)),
+		    fmin(pause_ns, charge_bucket_ns(a, t)));
 }
 
 void charge_fill_tokens(struct arbiter *a, struct tenant *t)
@@ -91,10 +81,10 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 		 * for the pause between two training steps, or all its tokens if they are more.
 		 */
 		if (t->active && t->filled_at > t->active_since)
-			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
-		most = min_double(most, keeps);
+			keeps = fmax(tokens_of_pause(a, t), t->tokens_ns);
+		most = fmin(most, keeps);
 	}
-	t->tokens_ns = min_double(filled, most);
+	t->tokens_ns = fmin(filled, most);
 	t->filled_at = a->clock;
 }
 
@@ -135,7 +125,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 			due = least;
 		if (due > t->wall_ns)
 			due = t->wall_ns;
-		due = max_double(due - t->uncharged_ns, 0);
+		due = fmax(due - t->uncharged_ns, 0);
 		add_charge(a, t, due - t->sampled_ns);
 	}
 	charge_begin(t);
@@ -286,7 +276,7 @@ static void count_unauthorized(const struct arbiter *a, struct tenant *t)
 	    a->clock <= late_until || !(t->began || t->launched))
 		return;
 	if (t->disobeyed_at > late_until)
-		t->unauthorized_ns += max_double(t->charged_ns - t->charged_at_disobeyed_ns, 0);
+		t->unauthorized_ns += fmax(t->charged_ns - t->charged_at_disobeyed_ns, 0);
 	t->disobeyed_at = a->clock;
 	t->charged_at_disobeyed_ns = t->charged_ns;
 }

@@ -104,8 +104,8 @@ int arbiter_set_space_group(struct arbiter *a, int tenant, uint32_t group, doubl
 {
 	int of = NONE;
 
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used ||
-	    a->tenant[tenant].part.is_group || a->config.policy != ARBITER_POLICY_LEASE)
+	if (!is_tenant(a, tenant) || a->tenant[tenant].part.is_group ||
+	    a->config.policy != ARBITER_POLICY_LEASE)
 		return -EINVAL;
 	struct tenant *t = &a->tenant[tenant];
 	if (t->part.group == group) {

@@ -2,9 +2,7 @@
 
 static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 {
-	if (value < low)
-		return low;
-	return value < high ? value : high;
+	return max_u64(low, min_u64(value, high));
 }
 
 /*

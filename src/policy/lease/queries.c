@@ -5,9 +5,7 @@
 
 enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
-		return LEASE_STOP;
-	return a->tenant[tenant].state;
+	return is_tenant(a, tenant) ? a->tenant[tenant].state : LEASE_STOP;
 }
 
 /* Processes may report any values, whose sums may not fit 64 bits. */
@@ -18,7 +16,7 @@ static uint64_t to_ns(double ns)
 
 struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+	if (!is_tenant(a, tenant))
 		return (struct arbiter_account){ .state = LEASE_STOP };
 	const struct tenant *t = &a->tenant[tenant];
 	return (struct arbiter_account){
@@ -40,8 +38,7 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 
 struct arbiter_pace arbiter_pace(const struct arbiter *a, int tenant)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used ||
-	    a->tenant[tenant].part.of == NONE)
+	if (!is_tenant(a, tenant) || a->tenant[tenant].part.of == NONE)
 		return (struct arbiter_pace){ .speed = 1 };
 	const struct group_part *p = &a->tenant[tenant].part;
 	return (struct arbiter_pace){
@@ -63,7 +60,7 @@ enum arbiter_mode arbiter_mode(const struct arbiter *a)
 
 uint64_t arbiter_granted(const struct arbiter *a, int tenant)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
+	if (!is_tenant(a, tenant))
 		return 0;
 	const struct tenant *t = &a->tenant[tenant];
 	return t->part.of != NONE ? t->part.granted : t->paced.granted;
@@ -91,9 +88,7 @@ struct arbiter_lease_end arbiter_last_end(const struct arbiter *a)
 
 bool arbiter_has_lease(const struct arbiter *a, int tenant)
 {
-	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
-		return false;
-	return a->holder == group_of(a, tenant);
+	return is_tenant(a, tenant) && a->holder == group_of(a, tenant);
 }
 
 static const struct tenant *tenant_or_empty(const struct arbiter *a, int tenant)

@@ -1,5 +1,7 @@
 #include "policy/lease/turns.h"
 
+#include "base/min.h"
+
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
 /*
@@ -12,16 +14,6 @@
 #define LOST_LEAST_NS UINT64_C(10000000)
 #define LOST_WINDOW_NS UINT64_C(100000000) /* held_ns and lost_ns decay over this time */
 #define PASS_NS UINT64_C(100000)           /* from a turn's end until the next process works */
-
-static uint64_t min_u64(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* 0 if the clock went back. */
 static uint64_t since(uint64_t now, uint64_t then)

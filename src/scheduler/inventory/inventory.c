@@ -5,20 +5,16 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-
-static uint64_t at_most(uint64_t value, uint64_t most)
-{
-	return value < most ? value : most;
-}
+#include "base/min.h"
 
 /* Caps a sum that is too large for its field of struct place_card, to a value that is still more than any card has. */
 static void copy_sums(struct inventory *inventory, unsigned i)
 {
 	const struct inventory_use *use = &inventory->use[i];
 	struct place_card *card = &inventory->card[i];
-	card->memory_used_bytes = at_most(use->memory_mib, UINT64_MAX >> (MIB_BITS + 2)) << MIB_BITS;
-	card->cores_used_mpct = (uint32_t)(at_most(use->cores_pct, UINT32_MAX / MPCT) * MPCT);
-	card->slots_used = (uint32_t)at_most(use->slots, UINT32_MAX);
+	card->memory_used_bytes = min_u64(use->memory_mib, UINT64_MAX >> (MIB_BITS + 2)) << MIB_BITS;
+	card->cores_used_mpct = (uint32_t)(min_u64(use->cores_pct, UINT32_MAX / MPCT) * MPCT);
+	card->slots_used = (uint32_t)min_u64(use->slots, UINT32_MAX);
 }
 
 static int find_card(const struct inventory *inventory, const char *uuid)

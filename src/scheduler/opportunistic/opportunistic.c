@@ -2,14 +2,11 @@
 
 #include <stdlib.h>
 
+#include "base/min.h"
+
 static uint64_t less(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
-}
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t now_ns)
@@ -20,7 +17,7 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t no
 		return c->total_pct;
 	/* Guarantees in held_pct may have ended since the measurement; they count until the node reports again. */
 	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
-	uint64_t used = peak < held ? least(held, peak + OPPORTUNISTIC_MARGIN_PCT) : peak;
+	uint64_t used = peak < held ? min_u64(held, peak + OPPORTUNISTIC_MARGIN_PCT) : peak;
 	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;
 }
 
@@ -48,7 +45,7 @@ void opportunistic_cooldown(struct use_card *use, uint64_t now_ns)
 		use->rounds = 0;
 	for (unsigned i = 0; i < use->rounds && cooldown_ns < OPPORTUNISTIC_COOLDOWN_MOST_NS; i++)
 		cooldown_ns *= 2;
-	use->cooldown_ns = now_ns + least(cooldown_ns, OPPORTUNISTIC_COOLDOWN_MOST_NS);
+	use->cooldown_ns = now_ns + min_u64(cooldown_ns, OPPORTUNISTIC_COOLDOWN_MOST_NS);
 	use->rounds += use->rounds < UINT8_MAX;
 	use->starved_since_ns = 0;
 }

@@ -1,9 +1,6 @@
 #include "policy/lease/rules/turn_terms.h"
 
-static uint64_t more(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
+#include "base/min.h"
 
 struct turn_terms turn_terms_choose(const struct turn_terms *usual, const struct turn_terms *gang,
 				    bool has_gang)
@@ -11,8 +8,8 @@ struct turn_terms turn_terms_choose(const struct turn_terms *usual, const struct
 	if (!has_gang)
 		return *usual;
 	return (struct turn_terms){
-		.quantum_ns = more(usual->quantum_ns, gang->quantum_ns),
-		.quantum_min_ns = more(usual->quantum_min_ns, gang->quantum_min_ns),
-		.depth_ns = more(usual->depth_ns, gang->depth_ns),
+		.quantum_ns = max_u64(usual->quantum_ns, gang->quantum_ns),
+		.quantum_min_ns = max_u64(usual->quantum_min_ns, gang->quantum_min_ns),
+		.depth_ns = max_u64(usual->depth_ns, gang->depth_ns),
 	};
 }
