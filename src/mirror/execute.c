@@ -193,9 +193,10 @@ static int find_occupant(const char *place, const char *record, enum occupant *r
 
 	if (r < 0)
 		return r;
-	*ret = ABSENT_OR_EMPTY;
-	if (is_absent_or_empty(place))
+	if (is_absent_or_empty(place)) {
+		*ret = ABSENT_OR_EMPTY;
 		return 0;
+	}
 	cleanup_file FILE *file = fopen(path, "re");
 	if (!file)
 		return error_set(
@@ -255,16 +256,17 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 {
 	cleanup_free char *record = make_record(plan);
 	char made[PATHS_MAX];
-	enum occupant occupant;
+	enum occupant occupant = ABSENT_OR_EMPTY;
 
 	if (!record)
 		return error_set(err, ENOMEM, "out of memory");
 	int r = find_occupant(place, record, &occupant, err);
 	if (r < 0)
 		return r;
-	*ret_is_new = occupant != SAME_MIRROR;
-	if (occupant == SAME_MIRROR)
+	if (occupant == SAME_MIRROR) {
+		*ret_is_new = false;
 		return 0;
+	}
 	r = check_replaceable(place, err);
 	if (r < 0)
 		return r;
@@ -278,5 +280,7 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 		r = replace_directory(made, place, occupant, err);
 	if (r < 0 || occupant != ABSENT_OR_EMPTY)
 		remove_tree(made);
+	if (r == 0)
+		*ret_is_new = true;
 	return r;
 }
