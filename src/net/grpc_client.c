@@ -1,11 +1,11 @@
 #include "net/grpc_client.h"
 
 #include <errno.h>
-#include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "net/grpc_inside.h"
 
 #define CHUNK 16384
 
@@ -50,11 +50,6 @@ static int take_data(nghttp2_session *session, uint8_t flags, int32_t stream, co
 	return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-static bool is_name(const uint8_t *name, size_t size, const char *wanted)
-{
-	return size == strlen(wanted) && !memcmp(name, wanted, size);
-}
-
 /* The status comes in trailers after the message or, without a message, in headers. */
 static int take_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
 		       size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
@@ -62,10 +57,10 @@ static int take_header(nghttp2_session *session, const nghttp2_frame *frame, con
 {
 	struct exchange *x = user;
 	const char *text = (const char *)value;
-	if (is_name(name, name_size, "grpc-status")) {
+	if (grpc_is_name(name, name_size, "grpc-status")) {
 		x->status = grpc_status_parse(text, value_size);
 		x->has_status = true;
-	} else if (is_name(name, name_size, "grpc-message")) {
+	} else if (grpc_is_name(name, name_size, "grpc-message")) {
 		grpc_text_decode(text, value_size, x->text);
 	}
 	return 0;
@@ -94,28 +89,20 @@ static int frame_request(const struct grpc_request *request, struct exchange *x)
 	return 0;
 }
 
-static nghttp2_nv header(const char *name, const char *value)
-{
-	return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name,
-			     .value = (uint8_t *)(uintptr_t)value,
-			     .namelen = strlen(name),
-			     .valuelen = strlen(value) };
-}
-
 static int begin(const struct grpc_request *request, struct exchange *x, nghttp2_session **ret)
 {
 	nghttp2_session_callbacks *callbacks;
 	nghttp2_session *session;
 	nghttp2_data_provider body = { .read_callback = give_request };
 	nghttp2_nv headers[] = {
-		header(":method", "POST"),
-		header(":scheme", "http"),
-		header(":path", request->method),
-		header(":authority", "localhost"),
-		header("content-type", "application/grpc"),
-		header("te", "trailers"),
-		header(request->header ? request->header : "",
-		       request->header ? request->header_value : ""),
+		grpc_header(":method", "POST"),
+		grpc_header(":scheme", "http"),
+		grpc_header(":path", request->method),
+		grpc_header(":authority", "localhost"),
+		grpc_header("content-type", "application/grpc"),
+		grpc_header("te", "trailers"),
+		grpc_header(request->header ? request->header : "",
+			    request->header ? request->header_value : ""),
 	};
 	size_t count = sizeof(headers) / sizeof(headers[0]) - !request->header;
 	if (nghttp2_session_callbacks_new(&callbacks) != 0)

@@ -1,12 +1,13 @@
 /*
  * Shared by the parts of the gRPC server: grpc_server.c (accepting, deadlines), grpc_connection.c (bytes and HTTP/2),
- * grpc_stream.c (a call).
+ * grpc_stream.c (a call). grpc_client.c shares grpc_header() and grpc_is_name().
  */
 #pragma once
 
 #include <nghttp2/nghttp2.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "net/grpc.h"
@@ -14,6 +15,20 @@
 #include "net/loop.h"
 
 #define GRPC_HEADERS_MOST_BYTES 8192 /* limit for all headers of one request together */
+
+/* The strings must stay valid until nghttp2 has copied the header. */
+static inline nghttp2_nv grpc_header(const char *name, const char *value)
+{
+	return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name,
+			     .value = (uint8_t *)(uintptr_t)value,
+			     .namelen = strlen(name),
+			     .valuelen = strlen(value) };
+}
+
+static inline bool grpc_is_name(const uint8_t *name, size_t size, const char *wanted)
+{
+	return size == strlen(wanted) && !memcmp(name, wanted, size);
+}
 
 struct grpc_connection;
 TAILQ_HEAD(grpc_connections, grpc_connection);

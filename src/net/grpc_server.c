@@ -40,7 +40,7 @@ static void set_deaf(struct grpc_server *server, bool is_deaf)
 	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
 }
 
-static void look(void *data, uint32_t events)
+static void check_connections(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;
 	struct grpc_connection *c, *next;
@@ -53,7 +53,7 @@ static void look(void *data, uint32_t events)
 	}
 }
 
-static bool may_come(int fd)
+static bool may_connect(int fd)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
@@ -75,7 +75,7 @@ static bool make_room(struct grpc_server *server)
 	return longest;
 }
 
-static void somebody_comes(void *data, uint32_t events)
+static void accept_connection(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;
 	cleanup_fd int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -87,7 +87,7 @@ static void somebody_comes(void *data, uint32_t events)
 		}
 		return;
 	}
-	if (!may_come(fd) || !make_room(server)) {
+	if (!may_connect(fd) || !make_room(server)) {
 		log_debug(
 			"gRPC: connection refused: not from root or this user, or too many connections");
 		return;
@@ -105,9 +105,9 @@ int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service 
 		return error_set_errno(err, ENOMEM, "gRPC server");
 	*server = (struct grpc_server){ .loop = loop, .listen_fd = -1, .service = *service };
 	TAILQ_INIT(&server->connections);
-	int r = loop_add_timer(loop, look, server, &server->due_timer);
+	int r = loop_add_timer(loop, check_connections, server, &server->due_timer);
 	if (r >= 0)
-		r = loop_add(loop, listen_fd, EPOLLIN, somebody_comes, server,
+		r = loop_add(loop, listen_fd, EPOLLIN, accept_connection, server,
 			     &server->listen_source);
 	if (r < 0) {
 		grpc_server_free(server);

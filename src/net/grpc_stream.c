@@ -74,20 +74,12 @@ void grpc_call_free(struct grpc_call *call)
 	free(call);
 }
 
-static nghttp2_nv header(const char *name, const char *value)
-{
-	return (nghttp2_nv){ .name = (uint8_t *)(uintptr_t)name,
-			     .value = (uint8_t *)(uintptr_t)value,
-			     .namelen = strlen(name),
-			     .valuelen = strlen(value) };
-}
-
 /* Writes one or two headers, and returns their number. `number` is space for the status as text. */
 static size_t status_headers(const struct grpc_call *call, char number[4], nghttp2_nv *headers)
 {
 	snprintf(number, 4, "%d", (int)call->status);
-	headers[0] = header("grpc-status", number);
-	headers[1] = header("grpc-message", call->text);
+	headers[0] = grpc_header("grpc-status", number);
+	headers[1] = grpc_header("grpc-message", call->text);
 	return call->text[0] ? 2 : 1;
 }
 
@@ -143,8 +135,8 @@ static void reset(struct grpc_call *call, uint32_t code)
 static void answer_headers(struct grpc_call *call, const char *http_status)
 {
 	char number[4];
-	nghttp2_nv headers[4] = { header(":status", http_status),
-				  header("content-type", "application/grpc") };
+	nghttp2_nv headers[4] = { grpc_header(":status", http_status),
+				  grpc_header("content-type", "application/grpc") };
 	size_t count = 2 + status_headers(call, number, headers + 2);
 	if (nghttp2_submit_response(call->connection->session, call->stream, headers, count,
 				    NULL) != 0)
@@ -161,8 +153,8 @@ static void answer_data(struct grpc_call *call)
 	}
 	if (call->has_headers)
 		return;
-	const nghttp2_nv headers[] = { header(":status", "200"),
-				       header("content-type", "application/grpc") };
+	const nghttp2_nv headers[] = { grpc_header(":status", "200"),
+				       grpc_header("content-type", "application/grpc") };
 	nghttp2_data_provider body = { .source.ptr = call, .read_callback = give_answer };
 	call->has_headers = true;
 	if (nghttp2_submit_response(session, call->stream, headers, 2, &body) != 0)
@@ -215,11 +207,6 @@ void grpc_call_keep(struct grpc_call *call, void (*gone)(void *data, struct grpc
 	call->gone_data = data;
 }
 
-static bool is_name(const uint8_t *name, size_t size, const char *wanted)
-{
-	return size == strlen(wanted) && !memcmp(name, wanted, size);
-}
-
 static void fault(struct grpc_call *call, enum grpc_fault found)
 {
 	if (found > call->fault)
@@ -233,7 +220,7 @@ static void take_path(struct grpc_call *call, const uint8_t *value, size_t size)
 		fault(call, GRPC_FAULT_MALFORMED);
 	call->has_path = true;
 	for (size_t i = 0; i < service->method_count; i++)
-		if (is_name(value, size, service->methods[i].path))
+		if (grpc_is_name(value, size, service->methods[i].path))
 			call->method = &service->methods[i];
 	if (!call->method)
 		fault(call, GRPC_FAULT_METHOD);
@@ -261,15 +248,15 @@ bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_s
 	if (is_trailer) {
 		if (name_size && name[0] == ':')
 			fault(call, GRPC_FAULT_MALFORMED);
-	} else if (is_name(name, name_size, ":path")) {
+	} else if (grpc_is_name(name, name_size, ":path")) {
 		take_path(call, value, value_size);
-	} else if (is_name(name, name_size, ":method")) {
+	} else if (grpc_is_name(name, name_size, ":method")) {
 		if (call->has_post)
 			fault(call, GRPC_FAULT_MALFORMED);
-		call->has_post = is_name(value, value_size, "POST");
-	} else if (is_name(name, name_size, "content-type")) {
+		call->has_post = grpc_is_name(value, value_size, "POST");
+	} else if (grpc_is_name(name, name_size, "content-type")) {
 		call->has_type = grpc_is_content_type((const char *)value, value_size);
-	} else if (is_name(name, name_size, "grpc-timeout")) {
+	} else if (grpc_is_name(name, name_size, "grpc-timeout")) {
 		take_timeout(call, (const char *)value, value_size);
 	}
 	return true;
