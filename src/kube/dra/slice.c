@@ -130,7 +130,8 @@ static json_t *cores_capacity(const struct dra_device *d)
 	return capacity;
 }
 
-void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX])
+/* The device's name is its UUID as a DNS label. */
+static void device_name(const char *uuid, char ret[DRA_DEVICE_MAX])
 {
 	size_t n = 0;
 	for (; uuid[n] && n < DRA_DEVICE_MAX - 1; n++)
@@ -159,7 +160,7 @@ static json_t *taints_of(const struct dra_device *d)
 static json_t *device_of(const struct dra_device *d)
 {
 	char name[DRA_DEVICE_MAX];
-	dra_device_name(d->uuid, name);
+	device_name(d->uuid, name);
 	return json_pack("{s:s, s:o, s:{s:o, s:o}, s:b, s:o*}", "name", name, "attributes",
 			 attributes_of(d), "capacity", DRA_MEMORY, memory_capacity(d), DRA_CORES,
 			 cores_capacity(d), "allowMultipleAllocations", true, "taints",

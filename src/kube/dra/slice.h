@@ -35,9 +35,6 @@ struct dra_device {
 	bool is_cordoned, is_unhealthy; /* each gives a taint */
 };
 
-/* The device's name is its UUID as a DNS label. */
-void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
-
 /* Leaves out devices with less than 2 MiB of memory left. Returns a new reference, or NULL if out of memory. */
 json_t *dra_devices(const struct dra_device *device, size_t count);
 

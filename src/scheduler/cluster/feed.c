@@ -146,12 +146,20 @@ static void set_forbidden(struct source *s, const struct error *err)
 	set_synced(s);
 }
 
+static bool is_degraded(const struct feed *feed)
+{
+	bool fails = false;
+	for (enum model_kind kind = 0; kind < SOURCES; kind++)
+		fails |= feed->source[kind].fails;
+	return fails;
+}
+
 /* Logs that a watch fails, or works again (`err` is NULL). An unreachable server fails all watches; that is logged once. */
 static void watch_failed(void *data, const struct error *err)
 {
 	struct source *s = data;
 	struct feed *feed = s->feed;
-	bool was_degraded = feed_is_degraded(feed);
+	bool was_degraded = is_degraded(feed);
 	if (err && err->code == EACCES && rows[s->kind].may_be_forbidden) {
 		set_forbidden(s, err);
 		return;
@@ -165,7 +173,7 @@ static void watch_failed(void *data, const struct error *err)
 		log_warning("Kubernetes API: %s; trying again", err->text);
 	else if (err)
 		log_debug("Kubernetes API: %s", err->text);
-	else if (was_degraded && !feed_is_degraded(feed))
+	else if (was_degraded && !is_degraded(feed))
 		log_info("Kubernetes API: it answers again, and nodes and pods can be read");
 }
 
@@ -218,12 +226,4 @@ bool feed_is_ready(const struct feed *feed)
 	for (enum model_kind kind = 0; kind < SOURCES; kind++)
 		is_ready &= feed->source[kind].is_synced;
 	return is_ready;
-}
-
-bool feed_is_degraded(const struct feed *feed)
-{
-	bool fails = false;
-	for (enum model_kind kind = 0; kind < SOURCES; kind++)
-		fails |= feed->source[kind].fails;
-	return fails;
 }

@@ -30,5 +30,3 @@ struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL *
 
 /* Whether nodes, pods and quotas have each been listed completely at least once. Forbidden quotas count as listed. */
 bool feed_is_ready(const struct feed *feed);
-/* Whether a watch fails and is being restarted. */
-bool feed_is_degraded(const struct feed *feed);

@@ -4,19 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "kube/util/sanitize.h"
 #include "scheduler/explain/explain_node.h"
 #include "scheduler/extender/extender_gang.h"
 
-#define SECOND_NS UINT64_C(1000000000)
 /* most card types that are listed; a cluster has a handful */
 #define TYPES_MAX 32
-
-/* Casts away const; string_map_each() changes nothing if the callback does not. */
-static struct string_map *string_map_of(const struct string_map *table)
-{
-	return (struct string_map *)(uintptr_t)table;
-}
 
 struct pod_search {
 	const struct explain_query *query;
@@ -123,7 +117,7 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 	if (allocation && allocation->expires_ns > m->now_ns)
 		json_object_set_new(object, "held_for_s",
 				    json_integer((json_int_t)((allocation->expires_ns - m->now_ns) /
-							      SECOND_NS)));
+							      NSEC_PER_SEC)));
 	if (pod->request_error)
 		json_object_set_new(object, "broken", explain_text(pod->request_error));
 	struct gang_answer gang;
@@ -213,7 +207,7 @@ static int make_survey(const struct model *m, struct survey *ret)
 	*ret = (struct survey){ .node = calloc(m->nodes.count + 1, sizeof(struct model_node *)) };
 	if (!ret->node)
 		return -ENOMEM;
-	string_map_each(string_map_of(&m->nodes), survey_node, ret);
+	string_map_each(&m->nodes, survey_node, ret);
 	qsort(ret->node, ret->count, sizeof(*ret->node), compare_names);
 	return 0;
 }
@@ -274,11 +268,10 @@ int explain_known(struct model *m, struct model_pod *pod, const struct model_nod
 int explain_pod(struct model *m, const struct explain_query *query, json_t **ret, struct error *err)
 {
 	struct pod_search pod_search = { .query = query };
-	if (!model_is_ready(m))
-		return error_set(
-			err, EAGAIN,
-			"the nodes and pods of the cluster are still being read: try again in a moment");
-	string_map_each(string_map_of(&m->pods), match_pod, &pod_search);
+	int r = model_check_ready(m, err);
+	if (r < 0)
+		return r;
+	string_map_each(&m->pods, match_pod, &pod_search);
 	if (!pod_search.found)
 		return error_sanitize(
 			err,

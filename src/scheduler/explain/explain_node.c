@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "policy/placement/score.h"
@@ -15,8 +16,6 @@
 #define REASON_MAX 320
 /* HAMi's words when a node has fewer cards than a container wants (place_reasons_text()). */
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 static bool is_opportunistic(const struct model *m)
 {
@@ -46,7 +45,7 @@ static uint64_t cooldown_for_ns(const struct model *m, const struct model_node *
 
 static json_int_t seconds_of(uint64_t ns)
 {
-	return (json_int_t)((ns + SECOND_NS - 1) / SECOND_NS);
+	return (json_int_t)((ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
 }
 
 static bool explain_is_cooling(const struct model *m, const struct model_node *node, unsigned i)

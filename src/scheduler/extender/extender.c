@@ -16,13 +16,12 @@ int extender_call_begin(struct model *m, const json_t *args, struct extender_cal
 {
 	json_t *object = json_object_get(args, "Pod");
 	struct extender_call call = { 0 };
-	if (!model_is_ready(m))
-		return error_set(
-			err, EAGAIN,
-			"the nodes and pods of the cluster are still being read: try again in a moment");
+	int r = model_check_ready(m, err);
+	if (r < 0)
+		return r;
 	if (!json_is_object(object))
 		return error_set(err, EINVAL, "Pod: must be an object");
-	int r = pod_read(object, &call.pod, err);
+	r = pod_read(object, &call.pod, err);
 	if (r < 0)
 		return error_add(err, r, "Pod");
 	r = request_read(call.pod, &m->terms.request, &call.request, &call.request_error);

@@ -148,10 +148,9 @@ int extender_decide(struct model *m, const json_t *args, uint64_t now_ns, struct
 	if (r < 0)
 		return r;
 	model_advance(m, now_ns);
-	if (!model_is_ready(m))
-		return error_set(
-			err, EAGAIN,
-			"the nodes and pods of the cluster are still being read: try again in a moment");
+	r = model_check_ready(m, err);
+	if (r < 0)
+		return r;
 	r = decide(m, &a, ret, err);
 	if (r < 0) {
 		error_add(err, r, "pod %.63s/%.128s", a.pod_namespace, a.pod);

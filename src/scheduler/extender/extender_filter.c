@@ -279,7 +279,7 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	 * A call that names nodes is about a real pod; an autoscaler's simulation sends whole Node objects instead. The watch
 	 * may not have reported a real pod yet, so the model adds it here. Ignore errors: extender_call_begin() reports them.
 	 */
-	if (!f.failed && args->is_by_names && model_is_ready(m))
+	if (!f.failed && args->is_by_names && model_check_ready(m, NULL) >= 0)
 		model_update_pod_from_filter(m, json_object_get(args->object, "Pod"), NULL);
 	if (!f.failed && extender_call_begin(m, args->object, &call, &err) >= 0) {
 		decide(&f);

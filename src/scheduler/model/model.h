@@ -40,10 +40,10 @@ const struct request_terms *model_request_terms(const struct model *model);
 void model_list_begin(struct model *model, enum model_kind kind);
 void model_list_end(struct model *model, enum model_kind kind);
 /*
- * Whether a full list of nodes and a full list of pods were read. Place no pod before that. The list of ResourceQuotas is not
- * considered: the caller chooses whether to wait for it too.
+ * -EAGAIN until a full list of nodes and a full list of pods were read. Place no pod before that. The list of ResourceQuotas is
+ * not considered: the caller chooses whether to wait for it too.
  */
-bool model_is_ready(const struct model *model);
+int model_check_ready(const struct model *model, struct error *err);
 
 /*
  * Adds or updates a node. Returns 0, -ENOMEM, or -EINVAL if an annotation is malformed. Without a valid description of its

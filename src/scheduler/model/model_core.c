@@ -54,9 +54,13 @@ void model_list_end(struct model *m, enum model_kind kind)
 	m->is_synced[kind] = true;
 }
 
-bool model_is_ready(const struct model *m)
+int model_check_ready(const struct model *m, struct error *err)
 {
-	return m->is_synced[MODEL_NODES] && m->is_synced[MODEL_PODS];
+	return m->is_synced[MODEL_NODES] && m->is_synced[MODEL_PODS]
+		       ? 0
+		       : error_set(
+				 err, EAGAIN,
+				 "the nodes and pods of the cluster are still being read: try again in a moment");
 }
 
 void model_advance(struct model *m, uint64_t now_ns)
@@ -109,18 +113,12 @@ static void count_gang(void *data, void *thing)
 	c->gangs_waiting += gang->size && !is_placed && !gang_has_begun(&counts);
 }
 
-/* Casts away const; string_map_each() changes nothing if the callback does not. */
-static struct string_map *string_map_of(const struct string_map *table)
-{
-	return (struct string_map *)(uintptr_t)table;
-}
-
 struct model_counts model_counts(const struct model *m)
 {
 	struct model_counts c = { 0 };
-	string_map_each(string_map_of(&m->nodes), count_node, &c);
-	string_map_each(string_map_of(&m->pods), count_pod, &c);
-	string_map_each(string_map_of(&m->gangs), count_gang, &c);
+	string_map_each(&m->nodes, count_node, &c);
+	string_map_each(&m->pods, count_pod, &c);
+	string_map_each(&m->gangs, count_gang, &c);
 	return c;
 }
 
@@ -151,7 +149,7 @@ static void show_cards(void *data, void *thing)
 void model_each_card(const struct model *m,
 		     void (*each)(void *data, const struct model_card_view *view), void *data)
 {
-	string_map_each(string_map_of(&m->nodes), show_cards,
+	string_map_each(&m->nodes, show_cards,
 			&(struct walk){ .card = each, .data = data, .now_ns = m->now_ns });
 }
 
@@ -177,6 +175,5 @@ static void show_shares(void *data, void *thing)
 void model_each_share(const struct model *m,
 		      void (*each)(void *data, const struct model_share_view *view), void *data)
 {
-	string_map_each(string_map_of(&m->pods), show_shares,
-			&(struct walk){ .share = each, .data = data });
+	string_map_each(&m->pods, show_shares, &(struct walk){ .share = each, .data = data });
 }

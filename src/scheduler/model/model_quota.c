@@ -201,7 +201,5 @@ static void show(void *data, void *thing)
 void model_each_quota(const struct model *m,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data)
 {
-	/* Casting away const is safe: show() does not change the map. */
-	string_map_each((struct string_map *)(uintptr_t)&m->namespaces, show,
-			&(struct walk){ each, data });
+	string_map_each(&m->namespaces, show, &(struct walk){ each, data });
 }

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct string_map *string_map_of(const struct string_map *table)
-{
-	return (struct string_map *)(uintptr_t)table;
-}
-
 static bool is_full(const struct place_card *card)
 {
 	return !place_memory_left(card) || !place_cores_left(card) ||
@@ -71,17 +66,23 @@ static void add_node_sum(void *data, void *thing)
 	add_sum(&l->sum, &l->node[l->count++].sum);
 }
 
+/* True if the pod has cards or requests some, even if its request is malformed. */
+static bool uses_cards(const struct model_pod *pod)
+{
+	return pod->charged || pod->request_error || (pod->request && pod->request->count);
+}
+
 int aggregate_make(const struct model *m, struct aggregate *ret)
 {
 	struct aggregate l = { .node = calloc(m->nodes.count + 1, sizeof(*l.node)),
 			       .pods = m->pods.count };
 	if (!l.node)
 		return -ENOMEM;
-	string_map_each(string_map_of(&m->nodes), add_node_sum, &l);
+	string_map_each(&m->nodes, add_node_sum, &l);
 	for (const struct model_pod *pod = m->pending; pod; pod = pod->next_pending) {
 		enum view_pod_state state = aggregate_pod_state(pod);
-		l.waiting += aggregate_uses_cards(pod) && state == VIEW_WAITING;
-		l.reserved += aggregate_uses_cards(pod) && state == VIEW_RESERVED;
+		l.waiting += uses_cards(pod) && state == VIEW_WAITING;
+		l.reserved += uses_cards(pod) && state == VIEW_RESERVED;
 	}
 	*ret = l;
 	return 0;
@@ -181,11 +182,6 @@ enum view_pod_state aggregate_pod_state(const struct model_pod *pod)
 	return pod->charged ? VIEW_RESERVED : VIEW_WAITING;
 }
 
-bool aggregate_uses_cards(const struct model_pod *pod)
-{
-	return pod->charged || pod->request_error || (pod->request && pod->request->count);
-}
-
 static int by_pod_name(const void *one, const void *other)
 {
 	const struct model_pod *a = one, *b = other;
@@ -213,7 +209,7 @@ static void pick(void *data, void *thing)
 	struct picking *p = data;
 	const struct model_pod *pod = thing;
 	const char *on = pod->charged ? pod->charged->node->name : NULL;
-	if (p->view->pod_states & (1U << aggregate_pod_state(pod)) && aggregate_uses_cards(pod) &&
+	if (p->view->pod_states & (1U << aggregate_pod_state(pod)) && uses_cards(pod) &&
 	    (!*p->view->pod_namespace || is_of(&p->spaces, pod->pod_namespace)) &&
 	    (!on || strstr(on, p->view->node)))
 		view_best_add(p->best, pod);
@@ -226,7 +222,7 @@ int aggregate_pods(const struct model *m, const struct view *view, struct view_b
 	if (r < 0)
 		return r;
 	if (view->pod_states & (1U << VIEW_BOUND | 1U << VIEW_ENDING)) {
-		string_map_each(string_map_of(&m->pods), pick, &p);
+		string_map_each(&m->pods, pick, &p);
 		return 0;
 	}
 	for (struct model_pod *pod = m->pending; pod; pod = pod->next_pending)

@@ -36,8 +36,6 @@ int aggregate_make(const struct model *model, struct aggregate *ret);
 void aggregate_free(struct aggregate *aggregate);
 
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
-/* True if the pod has cards or requests some, even if its request is malformed. */
-bool aggregate_uses_cards(const struct model_pod *pod);
 
 /*
  * Find the nodes (struct aggregate_node) or pods (struct model_pod) that a view (view.h) shows, in its order. Return 0 or

@@ -98,7 +98,7 @@ void string_map_find_some(const struct string_map *t, const struct string_map_te
 		ret[i] = find_from(first[i], hash[i], text[i].text, text[i].length);
 }
 
-void string_map_each(struct string_map *t, void (*each)(void *data, void *thing), void *data)
+void string_map_each(const struct string_map *t, void (*each)(void *data, void *thing), void *data)
 {
 	for (size_t i = 0; i < (t->bucket ? t->buckets : 1); i++) {
 		struct string_map_entry *next, *e = t->bucket ? t->bucket[i] : t->first;

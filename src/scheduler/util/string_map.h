@@ -35,7 +35,8 @@ struct string_map_text {
 void string_map_find_some(const struct string_map *table, const struct string_map_text *text,
 			  unsigned count, void *ret[STRING_MAP_SOME]);
 /* Calls `each` for every entry. `each` may remove that entry. */
-void string_map_each(struct string_map *table, void (*each)(void *data, void *thing), void *data);
+void string_map_each(const struct string_map *table, void (*each)(void *data, void *thing),
+		     void *data);
 /* Frees the buckets, but not the structures. */
 void string_map_free(struct string_map *table);
 
