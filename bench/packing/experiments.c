@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 #define DAY_S 86400.0
 #define LOOK_S 60.0
@@ -66,20 +67,14 @@ static double cards_of(const struct packing_task *task)
 	return (double)task->cards * task->milli / PACKING_WHOLE_MILLI;
 }
 
-static uint64_t computed_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static bool place(struct run *run, const struct packing_task *task, unsigned id,
 		  struct packing_place *ret)
 {
-	uint64_t begun_ns = computed_ns();
+	uint64_t begun_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	bool is_placed = run->policy->place(run->data, &run->cluster, task, id, ret);
 	if (run->decisions < TASKS_MAX)
-		run->decision_ns[run->decisions++] = (unsigned)(computed_ns() - begun_ns);
+		run->decision_ns[run->decisions++] =
+			(unsigned)(clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns);
 	if (!is_placed)
 		return false;
 	packing_take(&run->cluster, task, ret);

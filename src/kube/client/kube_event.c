@@ -69,10 +69,8 @@ void event_send(struct kube_client *client, const struct event_about *about, boo
 /* As client-go does: the object's name and the time. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX])
 {
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
-	uint64_t ns = (uint64_t)now.tv_sec * NSEC_PER_SEC + (uint64_t)now.tv_nsec;
-	snprintf(ret, EVENT_NAME_MAX, "%.200s.%016" PRIx64, about->name, ns);
+	snprintf(ret, EVENT_NAME_MAX, "%.200s.%016" PRIx64, about->name,
+		 clock_read_ns(CLOCK_REALTIME));
 }
 
 struct kube_call *event_create(const char *component, struct kube_client *client,

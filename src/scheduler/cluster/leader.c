@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -37,16 +36,7 @@ static void run_step(struct leader *l);
 /* This clock counts while the machine sleeps, because a lease may expire meanwhile. */
 static uint64_t now_ns(void)
 {
-	struct timespec ts;
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t day_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+	return clock_read_ns(CLOCK_BOOTTIME);
 }
 
 void leader_make_identity(char text[LEADER_IDENTITY_MAX])
@@ -56,7 +46,7 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX])
 	if (gethostname(host, sizeof(host) - 1) < 0)
 		host[0] = '\0';
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
-		random = day_ns() ^ (uint64_t)getpid();
+		random = clock_read_ns(CLOCK_REALTIME) ^ (uint64_t)getpid();
 	snprintf(text, LEADER_IDENTITY_MAX, "%s_%016llx", host[0] ? host : "allot-scheduler",
 		 (unsigned long long)random);
 }
@@ -181,7 +171,7 @@ static void start_call(struct leader *l, enum election_step step)
 	bool is_read = step == ELECTION_READ;
 	snprintf(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s", in,
 		 is_create ? "" : "/", is_create ? "" : name);
-	election_make_lease(&l->election, step, day_ns(), &lease);
+	election_make_lease(&l->election, step, clock_read_ns(CLOCK_REALTIME), &lease);
 	if (!is_read)
 		body = is_create ? lease_body(in, name, &lease) : lease_patch(&lease);
 	struct kube_request request = {

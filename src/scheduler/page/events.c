@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "scheduler/page/state.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
@@ -104,24 +104,18 @@ static void send_to_all(struct events *e, uint64_t now_ns)
 	aggregate_free(&aggregate);
 }
 
-/* CPU time of this thread: elapsed time would include the work of other threads. */
-static uint64_t computed_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static void tick(void *data, uint32_t loop_events)
 {
 	struct events *e = data;
 	struct scheduler *s = e->scheduler;
 	struct model *m = cluster_model(s->cluster);
-	uint64_t now_ns = clock_now_ns(), begun_ns = computed_ns();
+	uint64_t now_ns = clock_now_ns();
+	/* CPU time of this thread: elapsed time would include the work of other threads. */
+	uint64_t begun_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (e->is_due || m->generation != e->generation || now_ns - e->checked_ns >= STILL_NS ||
 	    e->led != cluster_leads(s->cluster))
 		send_to_all(e, now_ns);
-	uint64_t spent_ns = computed_ns() - begun_ns;
+	uint64_t spent_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns;
 	/* reasons_refresh() does not lengthen the pause, because it has a rate limit of its own (`explaining`). */
 	if (reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;

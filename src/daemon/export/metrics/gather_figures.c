@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -298,12 +297,10 @@ static void gather_claims(struct claims *claims, struct metrics_daemon *m)
 
 static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_daemon *m)
 {
-	struct timespec cpu = { 0 };
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	m->version = ALLOT_VERSION;
 	m->driver = node->backend->driver_version(node->gpu);
 	m->is_simulated = node->simulated;
-	m->cpu_ns = (uint64_t)cpu.tv_sec * NSEC_PER_SEC + (uint64_t)cpu.tv_nsec;
+	m->cpu_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 	m->resident_known = read_resident(&m->resident_bytes);
 	m->connections = control_connections(node->control);
 	m->requests = node->requests;

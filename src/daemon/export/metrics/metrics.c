@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -57,17 +56,10 @@ int metrics_check(const struct config *config, struct error *err)
 	return 0;
 }
 
-static uint64_t thread_time_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static int make_page(struct metrics *m)
 {
 	struct metrics_figures figures;
-	uint64_t before_ns = thread_time_ns();
+	uint64_t before_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	char *text;
 	size_t length;
 	struct metric_set sets[3] = { { metrics_rows, metrics_row_count } };
@@ -95,7 +87,7 @@ static int make_page(struct metrics *m)
 		return -ENOMEM;
 	m->page_ns = clock_now_ns();
 	m->pages++;
-	m->pages_cost_ns += thread_time_ns() - before_ns;
+	m->pages_cost_ns += clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 	return 0;
 }
 
@@ -192,13 +184,6 @@ static void handle(void *data, const struct server_request *request, struct serv
 	};
 }
 
-static uint64_t time_now_ns(void)
-{
-	struct timespec ts;
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
 static int check_token(const struct config *config, struct error *err)
 {
 	char token[TOKEN_MAX + 1];
@@ -250,7 +235,9 @@ int metrics_start(struct node *node, struct metrics **ret, struct error *err)
 	struct metrics *m = calloc(1, sizeof(*m));
 	if (!m)
 		return error_set_errno(err, ENOMEM, "metrics");
-	*m = (struct metrics){ .node = node, .address = address, .started_ns = time_now_ns() };
+	*m = (struct metrics){ .node = node,
+			       .address = address,
+			       .started_ns = clock_read_ns(CLOCK_REALTIME) };
 	r = serve(m, err);
 	if (r < 0) {
 		free(m);

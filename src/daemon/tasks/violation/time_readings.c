@@ -76,7 +76,6 @@ static void read_card(struct node *node, unsigned index, struct reading_card *c)
 {
 	const struct gpu_backend *backend = node->backend;
 	struct error err = { 0 };
-	struct timespec now;
 	c->use_count = c->process_count = 0;
 	c->are_processes_known = false;
 	c->is_known = backend->busy && backend->use &&
@@ -85,9 +84,7 @@ static void read_card(struct node *node, unsigned index, struct reading_card *c)
 	if (!c->is_known || c->busy <= TIME_SLACK)
 		return;
 	/* NVML stamps samples with microseconds since 1970. */
-	clock_gettime(CLOCK_REALTIME, &now);
-	uint64_t since_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 -
-			    SAMPLES_US;
+	uint64_t since_us = clock_read_ns(CLOCK_REALTIME) / NSEC_PER_USEC - SAMPLES_US;
 	c->is_known = backend->use(node->gpu, index, since_us, c->use, READING_PROCESSES_MOST,
 				   &c->use_count, &err) >= 0;
 	if (!c->is_known || are_samples_complete(c))

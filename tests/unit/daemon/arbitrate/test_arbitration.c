@@ -30,23 +30,6 @@ static enum lease_state state_of(struct tenant *t)
 	return lease_state_of(t->region.control->device[0].lease);
 }
 
-static uint64_t time_ns(clockid_t clock)
-{
-	struct timespec ts;
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
-}
-
-static uint64_t process_time_ns(void)
-{
-	return time_ns(CLOCK_PROCESS_CPUTIME_ID);
-}
-
-static uint64_t thread_time_ns(void)
-{
-	return time_ns(CLOCK_THREAD_CPUTIME_ID);
-}
-
 /* A process in this process: the tenant's slot is played by the test. */
 static struct region_slot_device *join(struct fixture *f, struct tenant *t, struct client *c)
 {
@@ -210,11 +193,13 @@ static void test_flood_of_rings(void **state)
 	struct tenant *a = make_tenant(f, "a", "");
 	struct client c;
 	join(f, a, &c);
-	uint64_t before_ns = process_time_ns(), used_ns, own_ns = thread_time_ns();
+	uint64_t before_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t own_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t end_ns = clock_now_ns() + NSEC_PER_SEC;
 	while (clock_now_ns() < end_ns)
 		ring(&c);
-	used_ns = process_time_ns() - before_ns - (thread_time_ns() - own_ns);
+	own_ns = clock_read_ns(CLOCK_THREAD_CPUTIME_ID) - own_ns;
+	uint64_t used_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns - own_ns;
 	if (used_ns > NSEC_PER_SEC / 10)
 		fail_msg("a flood took %.1f %% of a core", (double)used_ns / 1e7);
 	client_close(&c);
@@ -258,7 +243,7 @@ static void test_waiters_are_woken(void **state)
 
 static double thread_seconds(void)
 {
-	return (double)process_time_ns() / 1e9;
+	return (double)clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9;
 }
 
 /* Of a core, in the cheapest of up to five half seconds: on a busy machine wake-ups cost more. */
