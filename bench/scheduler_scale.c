@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/heap.h"
 #include "base/json.h"
 #include "kube/hami/annotations.h"
 #include "scale_cluster.h"
 #include "scheduler/extender/extender.h"
 #include "scheduler/page/state.h"
+#include "scheduler/util/heap.h"
 
 #define ROUNDS 200
 

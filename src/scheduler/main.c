@@ -9,7 +9,6 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/heap.h"
 #include "base/log.h"
 #include "http/address.h"
 #include "scheduler/options.h"
@@ -17,6 +16,7 @@
 #include "scheduler/routes.h"
 #include "scheduler/service/issuer.h"
 #include "scheduler/service/scheduler.h"
+#include "scheduler/util/heap.h"
 
 #define DAY_S 86400
 #define EXPIRY_SOON_DAYS 14

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/amount.h"
+#include "base/text.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */

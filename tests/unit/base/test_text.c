@@ -68,6 +68,16 @@ static void test_it_is_told_what_is_none(void **state)
 	assert_int_equal(text_check(text, &err), -EILSEQ);
 }
 
+static void test_amounts(void **state)
+{
+	assert_string_equal(amount(0).text, "0 B");
+	assert_string_equal(amount(1023).text, "1023 B");
+	assert_string_equal(amount(1536).text, "1.5 KiB");
+	assert_string_equal(amount(UINT64_C(1035) << 19).text, "517.5 MiB");
+	assert_string_equal(amount(UINT64_C(4) << 30).text, "4 GiB");
+	assert_string_equal(amount(UINT64_C(1) << 50).text, "1024 TiB");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -75,6 +85,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_none_does_not),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_it_is_told_what_is_none),
+		cmocka_unit_test(test_amounts),
 	};
 	return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

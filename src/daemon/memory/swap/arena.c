@@ -12,10 +12,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/amount.h"
 #include "base/child.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)

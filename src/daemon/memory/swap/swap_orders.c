@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/amount.h"
+#include "base/text.h"
 #include "daemon/memory/swap/arena.h"
 
 #define MIB (UINT64_C(1) << 20)
