@@ -19,13 +19,8 @@ static void offer(const struct look *look, const char *word, const char *help)
 
 	if (strncmp(word, look->current, strlen(look->current)) != 0)
 		return;
-	if (help) {
-		size_t length = strcspn(help, "\n");
-
-		length = length < sizeof(line) ? length : sizeof(line) - 1;
-		memcpy(line, help, length);
-		line[length] = '\0';
-	}
+	if (help)
+		snprintf(line, sizeof(line), "%.*s", (int)strcspn(help, "\n"), help);
 	look->offer(look->data, word, help ? line : NULL);
 }
 
@@ -49,16 +44,6 @@ static const struct command *find_action(const struct command *actions, const ch
 	for (size_t i = 0; actions[i].name; i++)
 		if (strcmp(last_word(actions[i].name), word) == 0)
 			return &actions[i];
-	return NULL;
-}
-
-static const struct option_row *find_row(const struct option_row *rows, const char *word)
-{
-	size_t length = strcspn(word, "=");
-
-	for (const struct option_row *row = rows; row->name; row++)
-		if (strlen(row->name) == length && memcmp(row->name, word, length) == 0)
-			return row;
 	return NULL;
 }
 
@@ -103,7 +88,7 @@ static bool is_number(const char *word)
 static int pass_option(const struct look *look, const struct option_row *rows, int i,
 		       const struct option_row **ret_row)
 {
-	const struct option_row *row = find_row(rows, look->words[i]);
+	const struct option_row *row = options_find(rows, look->words[i]);
 	int value = i + 1, last = look->count - 1;
 
 	*ret_row = NULL;
@@ -123,7 +108,7 @@ static struct completion complete_word(const struct look *look, const struct com
 {
 	struct completion found = { COMPLETION_NOTHING, look->count - 1 };
 	const char *equals = strchr(look->current, '=');
-	const struct option_row *row = equals ? find_row(command->rows, look->current) : NULL;
+	const struct option_row *row = equals ? options_find(command->rows, look->current) : NULL;
 	char prefix[WORD_MAX];
 
 	if (row && row->value != OPTION_VALUE_NONE) {

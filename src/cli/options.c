@@ -172,26 +172,22 @@ static const char *row_name(const void *list, size_t i)
 	return rows[i].name;
 }
 
-static const struct option_row *find_row(const struct option_row *rows, const char *name,
-					 size_t length)
+const struct option_row *options_find(const struct option_row *rows, const char *word)
 {
+	size_t length = strcspn(word, "=");
+
 	for (const struct option_row *row = rows; row->name; row++)
-		if (strlen(row->name) == length && memcmp(row->name, name, length) == 0)
+		if (strlen(row->name) == length && memcmp(row->name, word, length) == 0)
 			return row;
 	return NULL;
 }
 
 static int refuse_unknown(const struct option_row *rows, const char *argument, struct error *err)
 {
-	size_t length = strcspn(argument, "=");
 	char name[64];
-	const char *nearest;
 
-	if (length >= sizeof(name))
-		length = sizeof(name) - 1;
-	memcpy(name, argument, length);
-	name[length] = '\0';
-	nearest = options_nearest(name, row_name, rows);
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
+	const char *nearest = options_nearest(name, row_name, rows);
 	if (nearest)
 		return error_set(err, EINVAL, "%s: unknown option; did you mean %s?", name, nearest);
 	return error_set(err, EINVAL, "%s: unknown option; --help lists the options", name);
@@ -202,7 +198,7 @@ static int read_one(const struct option_row *rows, int argc, char **argv, void *
 		    struct error *err)
 {
 	size_t length = strcspn(argv[0], "=");
-	const struct option_row *row = find_row(rows, argv[0], length);
+	const struct option_row *row = options_find(rows, argv[0]);
 	const char *text = NULL;
 	int taken = 1;
 	int r;

@@ -103,6 +103,9 @@ int options_read(const struct option_row *rows, enum option_order order, int arg
 
 void options_print_help(const struct option_row *rows, FILE *out);
 
+/* Returns the row of the option in `word`, which "=VALUE" may follow. Returns NULL if there is none. */
+const struct option_row *options_find(const struct option_row *rows, const char *word);
+
 /*
  * Returns the candidate that needs the fewest edits to become `text`, and so was probably meant. Returns NULL if it needs more
  * than two edits, or as many as it has characters. If `text` has more than three characters and begins a candidate ("--mem"
