@@ -12,7 +12,8 @@
 _Static_assert(ALLOT_ERROR_TEXT_MAX == ERROR_TEXT_MAX, "a text of ours fits the caller's");
 _Static_assert(sizeof(struct allot_error) == 516, "programs have it on their stacks");
 
-int handle_fail(int result, const struct error *from, struct allot_error *err)
+/* Copies an error to the caller's err, unless that is NULL. Returns `result`. */
+static int fail(int result, const struct error *from, struct allot_error *err)
 {
 	if (err) {
 		err->code = -result;
@@ -25,7 +26,7 @@ static int no_memory(struct allot_error *err)
 {
 	struct error own = { 0 };
 
-	return handle_fail(error_set(&own, ENOMEM, "out of memory"), &own, err);
+	return fail(error_set(&own, ENOMEM, "out of memory"), &own, err);
 }
 
 ALLOT_PUBLIC const char *allot_client_version(void)
@@ -73,7 +74,7 @@ ALLOT_PUBLIC int allot_client_open(const char *run_dir, const char *simulated,
 	}
 	if (r < 0) {
 		allot_client_close(client);
-		return handle_fail(r, &own, err);
+		return fail(r, &own, err);
 	}
 	*ret_client = client;
 	return 0;
@@ -97,7 +98,7 @@ ALLOT_PUBLIC int allot_client_list(allot_client *client, allot_list **ret_list,
 	int r = client_request(client->connection, "list", json_object(), &reply, &own);
 
 	if (r < 0)
-		return handle_fail(r, &own, err);
+		return fail(r, &own, err);
 	json_object_del(reply, "ok");
 	allot_list *list = list_new(reply);
 	if (!list)
@@ -143,7 +144,7 @@ ALLOT_PUBLIC int allot_client_set(allot_client *client, const char *tenant,
 		return no_memory(err);
 	r = client_request(client->connection, "set", request, &reply, &own);
 	if (r < 0)
-		return handle_fail(r, &own, err);
+		return fail(r, &own, err);
 	client->warnings = join_warnings(json_object_get(reply, "warnings"));
 	return 0;
 }
@@ -161,7 +162,7 @@ static int tell(allot_client *client, const char *op, const char *tenant, unsign
 						.no_wait = flags & ALLOT_PAUSE_NO_WAIT };
 	int r = client_pause(client->connection, op, tenant, &options, &own);
 
-	return r < 0 ? handle_fail(r, &own, err) : 0;
+	return r < 0 ? fail(r, &own, err) : 0;
 }
 
 ALLOT_PUBLIC int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
@@ -170,11 +171,11 @@ ALLOT_PUBLIC int allot_client_pause(allot_client *client, const char *tenant, un
 	struct error own = { 0 };
 
 	if (flags & ~(ALLOT_PAUSE_SWAP_OUT | ALLOT_PAUSE_NO_WAIT))
-		return handle_fail(error_set(&own, EINVAL,
-					     "flags: %#x: must be 0, ALLOT_PAUSE_SWAP_OUT, "
-					     "ALLOT_PAUSE_NO_WAIT, or both",
-					     flags),
-				   &own, err);
+		return fail(error_set(&own, EINVAL,
+				      "flags: %#x: must be 0, ALLOT_PAUSE_SWAP_OUT, "
+				      "ALLOT_PAUSE_NO_WAIT, or both",
+				      flags),
+			    &own, err);
 	return tell(client, "pause", tenant, flags, err);
 }
 
@@ -194,14 +195,13 @@ ALLOT_PUBLIC int allot_client_request(allot_client *client, const char *op, cons
 
 	if (!json_is_object(body)) {
 		json_decref(body);
-		return handle_fail(error_set(&own, EINVAL,
-					     "members: '%.40s': must be a JSON object, such as {}",
-					     members),
-				   &own, err);
+		return fail(error_set(&own, EINVAL,
+				      "members: '%.40s': must be a JSON object, such as {}", members),
+			    &own, err);
 	}
 	r = client_request(client->connection, op, body, &reply, &own);
 	if (r < 0)
-		return handle_fail(r, &own, err);
+		return fail(r, &own, err);
 	if (ret_reply) {
 		char *text = json_dumps(reply, JSON_COMPACT);
 

@@ -21,9 +21,6 @@ struct allot_change {
 	json_t *members;
 };
 
-/* Copies an error to the caller's err, unless that is NULL. Returns `result`. */
-int handle_fail(int result, const struct error *from, struct allot_error *err);
-
 /* Makes the request "set" for a tenant. The caller owns it. Returns NULL if out of memory. */
 json_t *change_to_request(const struct allot_change *change, const char *tenant);
 
