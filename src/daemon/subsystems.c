@@ -1,7 +1,7 @@
 #include "daemon/subsystems.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -113,24 +113,31 @@ static void linger_due(void *data, uint32_t events)
 	loop_quit(node->loop);
 }
 
+static const struct {
+	loop_handler handler;
+	size_t timer; /* offset in struct node */
+} timers[] = {
+	{ tick_due, offsetof(struct node, tick) },
+	{ census_due, offsetof(struct node, census_timer) },
+	{ tenant_state_save_due, offsetof(struct node, save_timer) },
+	{ use_state_save_due, offsetof(struct node, use_timer) },
+	{ adopt_timer_due, offsetof(struct node, adopt_timer) },
+	{ linger_due, offsetof(struct node, linger_timer) },
+	{ drain_due, offsetof(struct node, drain_timer) },
+	{ memory_wait_due, offsetof(struct node, memory_wait_timer) },
+	{ swap_turns_due, offsetof(struct node, swap_timer) },
+};
+#define TIMERS (sizeof(timers) / sizeof(timers[0]))
+
+static struct loop_source **timer_of(struct node *node, size_t i)
+{
+	return (struct loop_source **)(void *)((char *)node + timers[i].timer);
+}
+
 static int start_timers(struct node *node, struct error *err)
 {
-	const struct {
-		loop_handler handler;
-		struct loop_source **timer;
-	} timers[] = {
-		{ tick_due, &node->tick },
-		{ census_due, &node->census_timer },
-		{ tenant_state_save_due, &node->save_timer },
-		{ use_state_save_due, &node->use_timer },
-		{ adopt_timer_due, &node->adopt_timer },
-		{ linger_due, &node->linger_timer },
-		{ drain_due, &node->drain_timer },
-		{ memory_wait_due, &node->memory_wait_timer },
-		{ swap_turns_due, &node->swap_timer },
-	};
-	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
-		int r = loop_add_timer(node->loop, timers[i].handler, node, timers[i].timer);
+	for (size_t i = 0; i < TIMERS; i++) {
+		int r = loop_add_timer(node->loop, timers[i].handler, node, timer_of(node, i));
 		if (r < 0)
 			return error_set_errno(err, -r, "can't make a timer");
 	}
@@ -139,15 +146,8 @@ static int start_timers(struct node *node, struct error *err)
 
 static void stop_timers(struct node *node)
 {
-	node->tick = loop_remove(node->tick);
-	node->census_timer = loop_remove(node->census_timer);
-	node->save_timer = loop_remove(node->save_timer);
-	node->use_timer = loop_remove(node->use_timer);
-	node->adopt_timer = loop_remove(node->adopt_timer);
-	node->linger_timer = loop_remove(node->linger_timer);
-	node->drain_timer = loop_remove(node->drain_timer);
-	node->memory_wait_timer = loop_remove(node->memory_wait_timer);
-	node->swap_timer = loop_remove(node->swap_timer);
+	for (size_t i = 0; i < TIMERS; i++)
+		*timer_of(node, i) = loop_remove(*timer_of(node, i));
 }
 
 static void populate_timers(struct node *node)
@@ -219,43 +219,30 @@ static int clean_up_after_adoption(struct node *node, struct error *err)
 	return 0;
 }
 
-#define START(name, call) \
-	static int name(struct node *node, struct error *err) \
+/* Defines start_FIELD() and stop_FIELD() of a part that node->FIELD points to. */
+#define PART(field, start, stop) \
+	static int start_##field(struct node *node, struct error *err) \
 	{ \
-		return call; \
-	}
-#define STOP(name, field, call) \
-	static void name(struct node *node) \
+		return start(node, &node->field, err); \
+	} \
+	static void stop_##field(struct node *node) \
 	{ \
-		node->field = call(node->field); \
+		node->field = stop(node->field); \
 	}
-START(start_audit, audit_start(node, &node->audit, err))
-STOP(stop_audit, audit, audit_stop)
-START(start_census, census_start(node, &node->census, err))
-STOP(stop_census, census, census_stop)
-START(start_health, health_start(node, &node->health, err))
-STOP(stop_health, health, health_stop)
-START(start_claims, claims_open(node, &node->claims, err))
-STOP(stop_claims, claims, claims_close)
-START(start_watch, gpu_watch_start(node, &node->watch, err))
-START(start_commands, command_cgroups_start(node, &node->commands, err))
-STOP(stop_commands, commands, command_cgroups_stop)
-START(start_violations, violations_start(node, &node->violations, err))
-STOP(stop_violations, violations, violations_stop)
-START(start_time_readings, time_readings_start(node, &node->time_readings, err))
-STOP(stop_time_readings, time_readings, time_readings_stop)
-START(start_metrics, metrics_start(node, &node->metrics, err))
-STOP(stop_metrics, metrics, metrics_stop)
-START(start_page, page_start(node, &node->page, err))
-STOP(stop_page, page, page_stop)
-START(start_kube, node_kube_start(node, &node->kube, err))
-STOP(stop_kube, kube, node_kube_stop)
-START(start_control, control_open(node, &node->control, err))
-START(start_plugin, plugin_start(node, &node->plugin, err))
-STOP(stop_plugin, plugin, plugin_stop)
-
-START(start_dra, dra_start(node, &node->dra, err))
-STOP(stop_dra, dra, dra_stop)
+PART(audit, audit_start, audit_stop)
+PART(census, census_start, census_stop)
+PART(health, health_start, health_stop)
+PART(claims, claims_open, claims_close)
+PART(watch, gpu_watch_start, gpu_watch_stop)
+PART(commands, command_cgroups_start, command_cgroups_stop)
+PART(violations, violations_start, violations_stop)
+PART(time_readings, time_readings_start, time_readings_stop)
+PART(metrics, metrics_start, metrics_stop)
+PART(page, page_start, page_stop)
+PART(kube, node_kube_start, node_kube_stop)
+PART(control, control_open, control_close)
+PART(plugin, plugin_start, plugin_stop)
+PART(dra, dra_start, dra_stop)
 
 static void notify_dra(struct node *node)
 {
@@ -268,17 +255,9 @@ static int load_use(struct node *node, struct error *err)
 	return 0;
 }
 
-static void stop_watch(struct node *node)
+static void free_records(struct node *node)
 {
-	node->watch = gpu_watch_stop(node->watch);
 	node->records = gpu_records_free(node->records);
-}
-
-static void stop_control(struct node *node)
-{
-	node->control = control_close(node->control);
-	free(node->list_text);
-	node->list_text = NULL;
 }
 
 static int begin_registration(struct tenant *tenant, bool is_new, struct error *err)
@@ -344,7 +323,11 @@ static const struct subsystem subsystems[] = {
 	  .tenant_added = space_tenant_added,
 	  .tenant_removed = space_leave,
 	  .process_gone = space_note_exited },
-	{ .name = "use", load_use, .tenant_begins = use_begin, .tenant_removed = use_end },
+	{ .name = "use",
+	  load_use,
+	  free_records,
+	  .tenant_begins = use_begin,
+	  .tenant_removed = use_end },
 	{ .name = "use by namespace",
 	  namespace_use_start,
 	  namespace_use_stop,

@@ -519,6 +519,8 @@ struct control *control_close(struct control *control)
 		return NULL;
 	snprintf(path, sizeof(path), "%s/allotd.sock", control->node->run_dir);
 	unlink(path);
+	free(control->node->list_text);
+	control->node->list_text = NULL;
 	while (control->connections)
 		connection_free(control->connections);
 	loop_remove(control->source);

@@ -206,7 +206,7 @@ static void reading_ready(void *data, uint32_t events)
 		return;
 	census->under_way = false;
 	arm_next(census);
-	notify_census_read(node, census->card);
+	NOTIFY(node, census_read, node, census->card);
 }
 
 /*

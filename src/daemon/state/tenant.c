@@ -271,7 +271,7 @@ void tenant_remove(struct tenant *tenant, const char *why)
 	if (why) {
 		log_info_of(tenant_log_key(&tenant->terms), "tenant '%s' (%s): ended: %s",
 			    tenant->terms.name, tenant->terms.id, why);
-		notify_tenant_ended(tenant->node, tenant, why);
+		NOTIFY(tenant->node, tenant_ended, tenant, why);
 	}
 	tenant_delete_files(node, tenant_place(&tenant->terms), tenant->terms.id);
 	tenant_free(tenant);
@@ -297,7 +297,7 @@ bool tenant_retire(struct tenant *tenant, const char *why)
 	tenant->terms.is_retired = true;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
-	notify_tenant_retired(tenant->node, tenant);
+	NOTIFY(tenant->node, tenant_retired, tenant);
 	tenant_save_soon(tenant);
 	log_warning("tenant '%s' (%s): %s, but some of its processes still run: until they end, "
 		    "the tenant's name, memory and GPU share stay reserved",
@@ -336,7 +336,7 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 	publish_promise(tenant, device);
 	tenant->device[device].guaranteed_pct = promise->cores_pct;
 	lessee_set_share(tenant->device[device].lessee, share_of(tenant, device));
-	notify_share_changed(tenant->node, tenant);
+	NOTIFY(tenant->node, share_changed, tenant);
 }
 
 void tenant_set_guarantee(struct tenant *tenant, unsigned device, double guaranteed_pct)
@@ -352,14 +352,14 @@ void tenant_set_guarantee(struct tenant *tenant, unsigned device, double guarant
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
 {
 	tenant->terms.elastic = choice;
-	notify_share_changed(tenant->node, tenant);
+	NOTIFY(tenant->node, share_changed, tenant);
 }
 
 static void update_shares(struct tenant *tenant)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
-	notify_share_changed(tenant->node, tenant);
+	NOTIFY(tenant->node, share_changed, tenant);
 }
 
 void tenant_set_priority(struct tenant *tenant, int priority)

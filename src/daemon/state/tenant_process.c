@@ -204,7 +204,7 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 		tenant->slot_limit = process->slot + 1;
 	tenant->process[slot] = process;
 	tenant->process_count++;
-	notify_processes_changed(tenant->node);
+	NOTIFY(tenant->node, processes_changed, tenant->node);
 	tenant->started = true;
 	tenant_save_soon(tenant);
 	*ret = steal_pointer(&process);
@@ -258,9 +258,9 @@ void tenant_remove_process(struct process *process)
 	unsigned slot_number = process->slot;
 	tenant_forget_process(process);
 	/* Clear the slot last, so that memory that the process has left to others is charged without a gap. */
-	notify_process_gone(tenant->node, tenant, pid, slot_number);
+	NOTIFY(tenant->node, process_gone, tenant, pid, slot_number);
 	region_host_clear_slot(&tenant->region, slot_number);
-	notify_processes_changed(tenant->node);
+	NOTIFY(tenant->node, processes_changed, tenant->node);
 	tenant_save_soon(tenant);
 	node_grant_soon(tenant->node);
 }

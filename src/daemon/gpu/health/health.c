@@ -241,7 +241,7 @@ static void ready(void *data, uint32_t events)
 	}
 	note_bad(w);
 	if (has_answers)
-		notify_cards_polled(w->node);
+		NOTIFY(w->node, cards_polled, w->node);
 }
 
 /* Runs by a timer, because a hanging driver call returns no error. A card is silent if a call for it lasts for SILENT_NS. */

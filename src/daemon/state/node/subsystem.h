@@ -52,16 +52,17 @@ struct subsystem {
 	void (*cards_polled)(struct node *node);
 };
 
+/* Calls the handler `event` of each part that has one, in table order. For the events without a function below. */
+#define NOTIFY(node, event, ...) \
+	do { \
+		for (const struct subsystem *s_ = (node)->subsystems; s_ && s_->name; s_++) \
+			if (s_->event) \
+				s_->event(__VA_ARGS__); \
+	} while (0)
+
 /* Calls tenant_added and tenant_begins of each part. Stops at the first failure and returns its -errno. */
 int notify_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err);
 void notify_tenant_removed(struct node *node, struct tenant *tenant);
-void notify_tenant_ended(struct node *node, struct tenant *tenant, const char *why);
-void notify_tenant_retired(struct node *node, struct tenant *tenant);
-void notify_share_changed(struct node *node, struct tenant *tenant);
-void notify_processes_changed(struct node *node);
-void notify_process_gone(struct node *node, struct tenant *tenant, int pid, unsigned slot);
-void notify_census_read(struct node *node, const struct census_card *seen);
-void notify_cards_polled(struct node *node);
 bool any_needs_census(const struct node *node);
 /* Reports tenants_changed and, if it applies, populated_changed. Call after adding, removing or changing a tenant. */
 void notify_tenants_changed(struct node *node);
