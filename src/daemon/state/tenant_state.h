@@ -24,7 +24,6 @@ void tenant_state_check_usage(struct tenant *tenant);
 
 struct tenant_state {
 	struct tenant_terms terms;
-	uint64_t epoch;               /* epoch of the daemon that wrote the file */
 	struct memory_wait_past past; /* grant, or place in the queue for memory; all 0: neither */
 	double use_ns;                /* decayed GPU time when the file was written */
 	struct old_process *old;      /* the processes in the file; owned */

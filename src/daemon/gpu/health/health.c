@@ -164,7 +164,6 @@ static struct health_time time_now(void)
 
 void health_notify(struct node *node, struct card *card)
 {
-	node->health_generation++;
 	for (unsigned i = 0; i < node->health_listener_count; i++)
 		node->health_listener[i].handler(node->health_listener[i].data, card);
 }

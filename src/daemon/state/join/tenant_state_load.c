@@ -277,7 +277,6 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	t->host_quota_bytes = (uint64_t)host_bytes;
 	t->uid = (uid_t)uid;
 	t->priority = (int)priority;
-	state->epoch = (uint64_t)epoch;
 	return 0;
 }
 

@@ -164,7 +164,6 @@ struct node {
 	struct time_readings *time_readings;
 	struct space_groups *space;
 	struct health_watch *health; /* NULL: health is not watched */
-	uint64_t health_generation;  /* counts changes of any card's health or cordon */
 	unsigned health_listener_count;
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
