@@ -86,7 +86,6 @@ static void find_name(struct engine_names *n, struct question *q)
 static void *run(void *data)
 {
 	struct engine_names *n = data;
-	uint64_t one = 1;
 	pthread_mutex_lock(&n->worker.lock);
 	while (!n->worker.stop) {
 		struct question *q = STAILQ_FIRST(&n->asked);
@@ -99,8 +98,7 @@ static void *run(void *data)
 		find_name(n, q);
 		pthread_mutex_lock(&n->worker.lock);
 		STAILQ_INSERT_TAIL(&n->answered, q, link);
-		ssize_t w = write(n->answered_fd, &one, sizeof(one));
-		(void)w; /* the eventfd fails only when full, and then it is readable already */
+		eventfd_write(n->answered_fd, 1);
 	}
 	pthread_mutex_unlock(&n->worker.lock);
 	return NULL;
@@ -204,11 +202,9 @@ int engine_names_start(struct loop *loop, const struct engines *engines, engine_
 
 struct engine_names *engine_names_stop(struct engine_names *n)
 {
-	uint64_t one = 1;
 	if (!n)
 		return NULL;
-	ssize_t w = write(n->stop_fd, &one, sizeof(one));
-	(void)w;
+	eventfd_write(n->stop_fd, 1);
 	worker_stop(&n->worker);
 	free_parts(n);
 	return NULL;

@@ -283,9 +283,7 @@ void page_state_write(struct node *node, struct page_sent *sent, struct state_te
 	struct json_text *t = &s->json;
 	char host[HOST_MAX] = "";
 	uint64_t now_ns = clock_now_ns();
-	struct timespec ts;
 	struct tenant *tenant;
-	clock_gettime(CLOCK_REALTIME, &ts);
 	if (gethostname(host, sizeof(host) - 1) < 0)
 		*host = '\0';
 	json_text_open(t, NULL, '{');
@@ -294,7 +292,7 @@ void page_state_write(struct node *node, struct page_sent *sent, struct state_te
 	json_text_whole(t, "epoch", (int64_t)node->epoch);
 	json_text_string(t, "host", host);
 	json_text_bool(t, "simulated", node->simulated);
-	json_text_real(t, "time_s", (double)ts.tv_sec + (double)ts.tv_nsec / 1e9);
+	json_text_real(t, "time_s", (double)clock_read_ns(CLOCK_REALTIME) / 1e9);
 	json_text_real(t, "clock_ms", (double)now_ns / (double)NSEC_PER_MSEC);
 	json_text_open(t, "devices", '[');
 	for (unsigned i = 0; i < node->card_count; i++)

@@ -50,13 +50,6 @@ struct health_watch {
 	_Atomic bool is_any_bad;
 };
 
-static void ring(struct health_watch *w)
-{
-	uint64_t one = 1;
-	ssize_t n = write(w->ready_fd, &one, sizeof(one));
-	(void)n; /* on failure the counter is full: the main thread is already notified */
-}
-
 /* Called without the lock. Sets *ret_changed if the card's memory use has changed. */
 static enum health_answer poll_card(struct health_watch *w, unsigned card, bool *ret_changed)
 {
@@ -106,7 +99,7 @@ static void ask_all(struct health_watch *w)
 	memcpy(w->answer, answer, sizeof(w->answer));
 	w->has_answers = true;
 	pthread_mutex_unlock(&w->worker.lock);
-	ring(w);
+	eventfd_write(w->ready_fd, 1);
 }
 
 /* If the driver cannot report faults, sets *can_wait to false and only sleeps. */
@@ -131,7 +124,7 @@ static void wait_for_fault(struct health_watch *w, bool *can_wait)
 	}
 	pthread_mutex_unlock(&w->worker.lock);
 	if (r > 0)
-		ring(w);
+		eventfd_write(w->ready_fd, 1);
 }
 
 static void *run(void *data)
@@ -156,10 +149,8 @@ static void *run(void *data)
 
 static struct health_time time_now(void)
 {
-	struct timespec ts;
-	clock_gettime(CLOCK_REALTIME, &ts);
 	return (struct health_time){ .now_ns = clock_now_ns(),
-				     .now_s = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9 };
+				     .now_s = (double)clock_read_ns(CLOCK_REALTIME) / 1e9 };
 }
 
 void health_notify(struct node *node, struct card *card)

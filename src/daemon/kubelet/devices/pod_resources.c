@@ -255,11 +255,9 @@ int pod_resources_start(const char *socket, const char *resource, const struct s
 
 struct pod_resources *pod_resources_stop(struct pod_resources *p)
 {
-	uint64_t one = 1;
 	if (!p)
 		return NULL;
-	ssize_t n = write(p->stop_fd, &one, sizeof(one));
-	(void)n; /* the counter cannot overflow */
+	eventfd_write(p->stop_fd, 1);
 	worker_stop(&p->worker);
 	free_parts(p);
 	return NULL;

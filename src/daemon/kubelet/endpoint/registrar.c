@@ -158,11 +158,9 @@ int registrar_start(const char *kubelet_socket, const char *endpoint, const char
 
 struct registrar *registrar_stop(struct registrar *r)
 {
-	uint64_t one = 1;
 	if (!r)
 		return NULL;
-	ssize_t n = write(r->stop_fd, &one, sizeof(one));
-	(void)n; /* the counter cannot overflow */
+	eventfd_write(r->stop_fd, 1);
 	worker_stop(&r->worker);
 	free_parts(r);
 	return NULL;

@@ -205,14 +205,12 @@ int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool 
 	t = calloc(1, sizeof(*t) + tasks->card_count * sizeof(t->card[0]));
 	if (!t)
 		return -ENOMEM;
-	struct timespec now;
-	clock_gettime(CLOCK_REALTIME, &now);
 	t->tasks = tasks;
 	t->pid = pid;
 	t->start_time = start_time;
 	t->pidfd = -1;
 	t->begun_ns = clock_now_ns();
-	t->begun_s = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	t->begun_s = (double)clock_read_ns(CLOCK_REALTIME) / 1e9;
 	r = watch_end(t);
 	if (r < 0) {
 		close_fd(&t->pidfd);
