@@ -111,15 +111,10 @@ bool engine_may_own(const struct engine *engine, const struct container *contain
 	       !strcmp(container->engine, "container");
 }
 
-static void close_link(struct net_link *link)
-{
-	net_link_close(link);
-}
-
 static int ask_docker(const struct question *q, struct engine_name *ret)
 {
 	char path[CONTAINER_ID_MAX + 32];
-	cleanup(close_link) struct net_link link = { .fd = -1 };
+	cleanup(net_link_close) struct net_link link = { .fd = -1 };
 	cleanup_free char *body = NULL;
 	size_t size = 0;
 	snprintf(path, sizeof(path), "/containers/%s/json", q->container->id);
@@ -133,7 +128,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret)
 static int call(const struct question *q, const char *method, const char *namespace,
 		unsigned char *message, size_t size, unsigned char **ret, size_t *ret_size)
 {
-	cleanup(close_link) struct net_link link = { .fd = -1 };
+	cleanup(net_link_close) struct net_link link = { .fd = -1 };
 	struct grpc_request request = { .method = method,
 					.header = namespace ? "containerd-namespace" : NULL,
 					.header_value = namespace,

@@ -35,7 +35,7 @@ struct engine_names {
 	/* questions that wait for the thread, answers that wait for the main thread; guarded by the worker's lock */
 	struct question_list asked, answered;
 	unsigned asked_count;
-	int stop_fd, answered_fd;
+	int answered_fd;
 	struct loop_source *source;
 };
 
@@ -73,7 +73,7 @@ static void find_name(struct engine_names *n, struct question *q)
 		if (!engine_may_own(e, &q->container) || now_ns < n->state[i].not_before_ns ||
 		    !has_socket(e->path))
 			continue;
-		int r = engine_query(e, &q->container, n->stop_fd, now_ns + ENGINE_ASK_NS, &q->name);
+		int r = engine_query(e, &q->container, n->worker.stop_fd, now_ns + ENGINE_ASK_NS, &q->name);
 		if (r < 0 && r != -ENOENT) {
 			note_failure(n, i, r);
 			continue;
@@ -164,7 +164,6 @@ static void free_parts(struct engine_names *n)
 	free_list(&n->asked);
 	free_list(&n->answered);
 	loop_remove(n->source);
-	close_fd(&n->stop_fd);
 	close_fd(&n->answered_fd);
 	free(n);
 }
@@ -183,9 +182,8 @@ int engine_names_start(struct loop *loop, const struct engines *engines, engine_
 	n->data = data;
 	STAILQ_INIT(&n->asked);
 	STAILQ_INIT(&n->answered);
-	n->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	n->answered_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int r = n->stop_fd < 0 || n->answered_fd < 0 ? -errno : 0;
+	int r = n->answered_fd < 0 ? -errno : 0;
 	if (r >= 0)
 		r = loop_add(loop, n->answered_fd, EPOLLIN, answered, n, &n->source);
 	if (r < 0)
@@ -204,7 +202,6 @@ struct engine_names *engine_names_stop(struct engine_names *n)
 {
 	if (!n)
 		return NULL;
-	eventfd_write(n->stop_fd, 1);
 	worker_stop(&n->worker);
 	free_parts(n);
 	return NULL;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 
 #include "base/cleanup.h"
@@ -22,7 +21,6 @@ struct pod_resources {
 	struct worker worker;
 	char *socket, *resource;
 	const struct slices *slices;
-	int stop_fd; /* becomes readable when the thread must stop */
 	/* guarded by the worker's lock: */
 	bool is_wanted, is_known;
 	uint64_t read_ns, answers;
@@ -71,18 +69,13 @@ int pod_resources_read(const struct slices *slices, const char *resource, const 
 	return r;
 }
 
-static void close_link(struct net_link *link)
-{
-	net_link_close(link);
-}
-
 static int call(struct pod_resources *p, struct slice_set *ret,
 		Podresources__ListResponse **ret_list, struct error *err)
 {
-	cleanup(close_link) struct net_link link = { .fd = -1 };
+	cleanup(net_link_close) struct net_link link = { .fd = -1 };
 	struct grpc_request request = { .method = METHOD, .most_bytes = REPLY_MOST_BYTES };
 	struct grpc_reply reply;
-	int r = net_link_open(&link, p->socket, p->stop_fd, clock_now_ns() + PATIENCE_NS);
+	int r = net_link_open(&link, p->socket, p->worker.stop_fd, clock_now_ns() + PATIENCE_NS);
 	if (r >= 0)
 		r = grpc_call_unary(&link, &request, &reply);
 	if (r < 0)
@@ -225,7 +218,6 @@ static void free_parts(struct pod_resources *p)
 {
 	if (p->list)
 		podresources__list_response__free_unpacked(p->list, NULL);
-	close_fd(&p->stop_fd);
 	free(p->socket);
 	free(p->resource);
 	free(p);
@@ -238,10 +230,9 @@ int pod_resources_start(const char *socket, const char *resource, const struct s
 	if (!p)
 		return error_set_errno(err, ENOMEM, "%s", socket);
 	p->slices = slices;
-	p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->socket = strdup(socket);
 	p->resource = strdup(resource);
-	int r = p->stop_fd >= 0 && p->socket && p->resource ? 0 : -ENOMEM;
+	int r = p->socket && p->resource ? 0 : -ENOMEM;
 	if (r < 0)
 		error_set_errno(err, ENOMEM, "%s", socket);
 	else
@@ -257,7 +248,6 @@ struct pod_resources *pod_resources_stop(struct pod_resources *p)
 {
 	if (!p)
 		return NULL;
-	eventfd_write(p->stop_fd, 1);
 	worker_stop(&p->worker);
 	free_parts(p);
 	return NULL;

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/prctl.h>
 
 #include "base/cleanup.h"
@@ -25,7 +24,6 @@ struct registrar {
 	char *socket, *resource;
 	uint8_t *request;
 	size_t request_size;
-	int stop_fd; /* becomes readable when the thread must stop */
 	/* guarded by the worker's lock: */
 	/* incremented by registrar_register() and registrar_reset(), so that results of earlier calls are ignored */
 	uint64_t wants;
@@ -36,20 +34,15 @@ struct registrar {
 	char logged_error[ERROR_TEXT_MAX]; /* "": none since the last success */
 };
 
-static void close_link(struct net_link *link)
-{
-	net_link_close(link);
-}
-
 static int call(struct registrar *r, struct error *err)
 {
-	cleanup(close_link) struct net_link link = { .fd = -1 };
+	cleanup(net_link_close) struct net_link link = { .fd = -1 };
 	struct grpc_request request = { .method = METHOD,
 					.message = r->request,
 					.size = r->request_size,
 					.most_bytes = REPLY_MOST_BYTES };
 	struct grpc_reply reply;
-	int e = net_link_open(&link, r->socket, r->stop_fd, clock_now_ns() + PATIENCE_NS);
+	int e = net_link_open(&link, r->socket, r->worker.stop_fd, clock_now_ns() + PATIENCE_NS);
 	if (e >= 0)
 		e = grpc_call_unary(&link, &request, &reply);
 	if (e < 0)
@@ -126,7 +119,6 @@ static void *run(void *data)
 
 static void free_parts(struct registrar *r)
 {
-	close_fd(&r->stop_fd);
 	free(r->socket);
 	free(r->resource);
 	free(r->request);
@@ -140,11 +132,10 @@ int registrar_start(const char *kubelet_socket, const char *endpoint, const char
 	struct registrar *r = calloc(1, sizeof(*r));
 	if (!r)
 		return error_set_errno(err, ENOMEM, "registrar");
-	r->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	r->socket = strdup(kubelet_socket);
 	r->resource = strdup(resource);
 	r->request = message_register(endpoint, resource, &options, &r->request_size);
-	int e = r->stop_fd >= 0 && r->socket && r->resource && r->request ? 0 : -ENOMEM;
+	int e = r->socket && r->resource && r->request ? 0 : -ENOMEM;
 	if (e < 0)
 		error_set_errno(err, ENOMEM, "registrar");
 	else
@@ -160,7 +151,6 @@ struct registrar *registrar_stop(struct registrar *r)
 {
 	if (!r)
 		return NULL;
-	eventfd_write(r->stop_fd, 1);
 	worker_stop(&r->worker);
 	free_parts(r);
 	return NULL;
