@@ -139,10 +139,15 @@ void pod_resources_request(struct pod_resources *p)
 	pthread_mutex_unlock(&p->worker.lock);
 }
 
+static bool is_fresh(const struct pod_resources *p)
+{
+	return p->is_known && clock_now_ns() - p->read_ns < STALE_NS;
+}
+
 bool pod_resources_get(struct pod_resources *p, struct slice_set *ret)
 {
 	pthread_mutex_lock(&p->worker.lock);
-	bool is_known = p->is_known && clock_now_ns() - p->read_ns < STALE_NS;
+	bool is_known = is_fresh(p);
 	if (is_known)
 		*ret = p->held;
 	pthread_mutex_unlock(&p->worker.lock);
@@ -204,12 +209,13 @@ static int visit_all(const struct pod_resources *p, pod_resources_holder each, v
 }
 
 /* Holds the worker's lock during the callbacks, so the thread may have to wait for them. */
-bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data)
+bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data,
+			uint64_t *ret_answer, uint64_t *ret_time_ns)
 {
 	pthread_mutex_lock(&p->worker.lock);
-	bool is_known = p->is_known && clock_now_ns() - p->read_ns < STALE_NS;
-	if (is_known)
-		is_known = visit_all(p, each, data) >= 0;
+	*ret_answer = p->answers;
+	*ret_time_ns = p->read_ns;
+	bool is_known = is_fresh(p) && visit_all(p, each, data) >= 0;
 	pthread_mutex_unlock(&p->worker.lock);
 	return is_known;
 }

@@ -30,8 +30,13 @@ struct pod_holder {
 	size_t count;
 };
 typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder);
-/* Calls `each` for every holder. False without an answer of the last minute, or if out of memory, perhaps after some calls. */
-bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data);
+/*
+ * Calls `each` for every holder, which must not call this header's functions: they take the same lock. First sets *ret_answer and
+ * *ret_time_ns to the visited answer's pod_resources_answers() and pod_resources_time_ns(). Returns false without an answer of
+ * the last minute, or if out of memory, perhaps after some calls.
+ */
+bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data,
+			uint64_t *ret_answer, uint64_t *ret_time_ns);
 /* Returns the number of answers so far. While it stays equal, pod_resources_each() visits the same list. */
 uint64_t pod_resources_answers(struct pod_resources *p);
 /* When the last answer was requested, as clock_now_ns(); 0: none. The answer includes all that happened before. */

@@ -276,11 +276,10 @@ static int check_cores(struct pass *pass, const struct kube_pod *pod,
 	return r;
 }
 
-/* Must not be called inside pod_resources_each(): both take the same lock. */
-static void attribute(struct pass *pass)
+/* read_ns: when the kubelet's answer was requested */
+static void attribute(struct pass *pass, uint64_t read_ns)
 {
 	struct plugin *plugin = pass->plugin;
-	uint64_t read_ns = pod_resources_time_ns(plugin->pods);
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
@@ -378,6 +377,7 @@ static void forget_old(struct reconciler *a)
 void reconcile_run(struct reconciler *a, struct plugin *plugin)
 {
 	struct claims *claims = plugin->node->claims;
+	uint64_t read_ns;
 	if (!a || !plugin->pods || pod_resources_answers(plugin->pods) == a->answer ||
 	    (plugin->annotated && !pods_are_known(pods_of(plugin))))
 		return;
@@ -390,10 +390,9 @@ void reconcile_run(struct reconciler *a, struct plugin *plugin)
 			     .room = claims_count(claims) };
 	if (!matched || !owner)
 		return;
-	a->answer = pod_resources_answers(plugin->pods);
-	if (!pod_resources_each(plugin->pods, check_holder, &pass))
+	if (!pod_resources_each(plugin->pods, check_holder, &pass, &a->answer, &read_ns))
 		return;
-	attribute(&pass);
+	attribute(&pass, read_ns);
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c))
 		check_claim(&pass, c);
 	forget_old(a);
