@@ -176,26 +176,13 @@ static int fill_request(struct node *node, const struct slices *slices, const st
 	return 0;
 }
 
-static bool make_key(const struct slices *slices, const struct slice_set *set,
-		     char key[sizeof(ALLOCATE_KEY) + SLICE_ID_MAX])
-{
-	for (unsigned i = 0; i < slices->card_count; i++)
-		for (unsigned k = 0; k < slices->per_card; k++)
-			if (slots_has(&set->card[i], k)) {
-				strcpy(key, ALLOCATE_KEY);
-				slice_format(slices, i, k, key + strlen(ALLOCATE_KEY));
-				return true;
-			}
-	return false;
-}
-
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
 		    struct claim **ret_new_claim, struct injection *ret_injection, struct error *err)
 {
-	char key[sizeof(ALLOCATE_KEY) + SLICE_ID_MAX];
+	char key[sizeof(ALLOCATE_KEY) + SLICE_ID_MAX] = ALLOCATE_KEY;
 	struct claim_request request;
 	struct claim *claim;
-	if (!make_key(slices, set, key))
+	if (!slice_set_first(slices, set, key + strlen(ALLOCATE_KEY)))
 		return error_set(err, EINVAL, "the request names no devices");
 	int r = fill_request(node, slices, set, key, &request, err);
 	if (r < 0)

@@ -31,9 +31,9 @@ struct pod_holder {
 };
 typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder);
 /*
- * Calls `each` for every holder, which must not call this header's functions: they take the same lock. First sets *ret_answer and
- * *ret_time_ns to the visited answer's pod_resources_answers() and pod_resources_time_ns(). Returns false without an answer of
- * the last minute, or if out of memory, perhaps after some calls.
+ * Calls `each` for every holder; `each` must not call functions of this header, which take the same lock. First sets *ret_answer
+ * and *ret_time_ns to the visited answer's pod_resources_answers() and pod_resources_time_ns(). Returns false without an answer
+ * of the last minute, or if out of memory, perhaps after some calls.
  */
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data,
 			uint64_t *ret_answer, uint64_t *ret_time_ns);

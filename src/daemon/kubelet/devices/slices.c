@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIB (UINT64_C(1) << 20)
@@ -18,39 +19,16 @@ void slice_format(const struct slices *slices, unsigned card, unsigned number,
 	snprintf(ret_id, SLICE_ID_MAX, "%s-%u", slices->uuid[card], number);
 }
 
-/* Accepts numbers only as slice_format() writes them: no sign, no leading zero. */
-static bool parse_slot(const char *text, unsigned below, unsigned *ret)
-{
-	unsigned n = 0;
-	size_t length = strlen(text);
-	if (!length || length > 2 || (length == 2 && text[0] == '0'))
-		return false;
-	for (size_t i = 0; i < length; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		n = n * 10 + (unsigned)(text[i] - '0');
-	}
-	*ret = n;
-	return n < below;
-}
-
-int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
-		unsigned *ret_number, struct error *err)
+int slices_find_card(const struct slices *slices, const char *id, unsigned *ret_card,
+		     const char **ret_number, struct error *err)
 {
 	const char *dash = strrchr(id, '-');
-	unsigned number;
 	for (unsigned i = 0; dash && i < slices->card_count; i++) {
 		size_t n = strlen(slices->uuid[i]);
 		if (n != (size_t)(dash - id) || memcmp(slices->uuid[i], id, n) != 0)
 			continue;
-		if (!parse_slot(dash + 1, slices->per_card, &number))
-			return error_set(
-				err, EINVAL,
-				"device '%.63s' is not one of allotd's: its number '%.20s' must be 0 to %u: "
-				"if kube_share, kube_slices or kube_split_count was changed, restart the kubelet",
-				id, dash + 1, slices->per_card - 1);
 		*ret_card = i;
-		*ret_number = number;
+		*ret_number = dash + 1;
 		return 0;
 	}
 	return error_set(
@@ -58,6 +36,48 @@ int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		"device '%.63s' is not one of allotd's: must be a GPU of this node and a number, "
 		"such as %s-0",
 		id, slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
+}
+
+bool slices_parse_number(const char *text, unsigned below, unsigned *ret)
+{
+	size_t length = strlen(text);
+	if (!length || length > 4 || strspn(text, "0123456789") != length ||
+	    (text[0] == '0' && length > 1))
+		return false;
+	unsigned long number = strtoul(text, NULL, 10);
+	if (number < below)
+		*ret = (unsigned)number;
+	return number < below;
+}
+
+int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
+		unsigned *ret_number, struct error *err)
+{
+	const char *number;
+	unsigned card;
+	int r = slices_find_card(slices, id, &card, &number, err);
+	if (r < 0)
+		return r;
+	if (!slices_parse_number(number, slices->per_card, ret_number))
+		return error_set(
+			err, EINVAL,
+			"device '%.63s' is not one of allotd's: its number '%.20s' must be 0 to %u: "
+			"if kube_share, kube_slices or kube_split_count was changed, restart the kubelet",
+			id, number, slices->per_card - 1);
+	*ret_card = card;
+	return 0;
+}
+
+bool slice_set_first(const struct slices *slices, const struct slice_set *set,
+		     char ret_id[SLICE_ID_MAX])
+{
+	for (unsigned i = 0; i < slices->card_count; i++)
+		for (unsigned k = 0; k < slices->per_card; k++)
+			if (slots_has(&set->card[i], k)) {
+				slice_format(slices, i, k, ret_id);
+				return true;
+			}
+	return false;
 }
 
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,

@@ -32,9 +32,21 @@ void slice_format(const struct slices *slices, unsigned card, unsigned number,
 int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		unsigned *ret_number, struct error *err);
 
+/*
+ * The two steps of slice_parse(), for devices with another number of parts: find the card, and where in `id` the number begins.
+ * slices_parse_number() accepts a number only as slice_format() writes it, without sign or leading zero.
+ */
+int slices_find_card(const struct slices *slices, const char *id, unsigned *ret_card,
+		     const char **ret_number, struct error *err);
+bool slices_parse_number(const char *text, unsigned below, unsigned *ret);
+
 struct slice_set {
 	struct slots card[SLICES_MAX_CARDS];
 };
+
+/* Gives the name of the set's first slice. False if the set is empty. */
+bool slice_set_first(const struct slices *slices, const struct slice_set *set,
+		     char ret_id[SLICE_ID_MAX]);
 
 /* Parses names of slices. Returns -EINVAL if a name belongs to none of these slices, or occurs twice. */
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "kube/gpu_manager/vcuda.h"
@@ -21,40 +20,22 @@ unsigned units_count(const struct units *units)
 	return count;
 }
 
-/* Accepts numbers only as slice_format() writes them: no sign, no leading zero. */
-static bool parse_number(const char *text, unsigned below, unsigned *ret)
-{
-	size_t length = strlen(text);
-	if (!length || length > 4 || strspn(text, "0123456789") != length ||
-	    (text[0] == '0' && length > 1))
-		return false;
-	*ret = (unsigned)strtoul(text, NULL, 10);
-	return *ret < below;
-}
-
 /* *ret is the unit's index among the units of all cards. */
 static int parse_unit(const struct units *units, const char *id, unsigned *ret, struct error *err)
 {
-	const struct slices *slices = units->slices;
-	const char *dash = strrchr(id, '-');
-	unsigned before = 0, number;
-	for (unsigned i = 0; dash && i < slices->card_count; before += units->count[i++]) {
-		size_t n = strlen(slices->uuid[i]);
-		if (n != (size_t)(dash - id) || memcmp(slices->uuid[i], id, n) != 0)
-			continue;
-		if (!parse_number(dash + 1, units->count[i], &number))
-			return error_set(
-				err, EINVAL,
-				"device '%.63s' is not one of allotd's: '%.20s' must be 0 to %u",
-				id, dash + 1, units->count[i] - 1);
-		*ret = before + number;
-		return 0;
-	}
-	return error_set(
-		err, EINVAL,
-		"device '%.63s' is not one of allotd's: must be a GPU of this node and a number, "
-		"such as %s-0",
-		id, slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
+	const char *text;
+	unsigned card, number;
+	int r = slices_find_card(units->slices, id, &card, &text, err);
+	if (r < 0)
+		return r;
+	if (!slices_parse_number(text, units->count[card], &number))
+		return error_set(err, EINVAL,
+				 "device '%.63s' is not one of allotd's: '%.20s' must be 0 to %u",
+				 id, text, units->count[card] - 1);
+	for (unsigned i = 0; i < card; i++)
+		number += units->count[i];
+	*ret = number;
+	return 0;
 }
 
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err)

@@ -85,18 +85,6 @@ static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t
 			    "out of memory");
 }
 
-static bool first_device(const struct slices *slices, const struct slice_set *set,
-			 char ret_id[SLICE_ID_MAX])
-{
-	for (unsigned i = 0; i < slices->card_count; i++)
-		for (unsigned k = 0; k < slices->per_card; k++)
-			if (slots_has(&set->card[i], k)) {
-				slice_format(slices, i, k, ret_id);
-				return true;
-			}
-	return false;
-}
-
 static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, struct claim **ret,
 		      struct error *err)
 {
@@ -116,7 +104,7 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 		if (r < 0)
 			return r;
 	}
-	first_device(&plugin->slices, &c->set, device);
+	slice_set_first(&plugin->slices, &c->set, device);
 	int r = pod_key_make(choice->pod, choice->container, device, c->key, err);
 	if (r < 0)
 		return r;
