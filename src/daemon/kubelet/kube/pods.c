@@ -184,3 +184,19 @@ bool pods_are_known(const struct node_pods *p)
 {
 	return p->is_known;
 }
+
+struct pod_container *pod_container_new(const struct kube_pod *pod, size_t container)
+{
+	size_t length = strlen(pod->uid) + 1;
+	struct pod_container *c = malloc(sizeof(*c) + length);
+	if (!c)
+		return NULL;
+	c->container = container;
+	memcpy(c->uid, pod->uid, length);
+	return c;
+}
+
+bool pod_container_is(const struct pod_container *c, const struct kube_pod *pod, size_t container)
+{
+	return c->container == container && !strcmp(c->uid, pod->uid);
+}

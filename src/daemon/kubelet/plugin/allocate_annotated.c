@@ -19,15 +19,7 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "kube/hami/find_allocating.h"
 
-#define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
-
-/* A container that got its shares, although the watch may still show them in the pod's annotation to-allocate. */
-struct assignment {
-	TAILQ_ENTRY(assignment) link;
-	size_t container;
-	char uid[];
-};
 
 struct annotated_call {
 	TAILQ_ENTRY(annotated_call) link;
@@ -35,10 +27,8 @@ struct annotated_call {
 	struct grpc_call *call; /* NULL if the kubelet has cancelled the call */
 	uint64_t begun_ns;
 	struct binding *binding; /* NULL while the call waits for its pod */
-	struct grpc_message
-		/* the answer, sent once the binding is written; NULL if the call is refused */
-		*reply;
-	struct assignment *assignment;
+	struct grpc_message *reply; /* sent once the binding is written; NULL if the call is refused */
+	struct pod_container *assignment; /* for annotated.assignments, once the binding is written */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new; /* the claim was made for this call */
 	size_t id_count;
@@ -49,7 +39,8 @@ struct annotated {
 	struct plugin *plugin;
 	struct loop_source *timer;
 	TAILQ_HEAD(, annotated_call) calls;
-	TAILQ_HEAD(, assignment) assignments;
+	/* containers that got their shares, although the watch may still show these in the pod's annotation to-allocate */
+	struct pod_container_list assignments;
 };
 
 static struct node_kube *kube_of(const struct annotated *b)
@@ -179,7 +170,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 static bool has_shares(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;
-	struct assignment *g, *next;
+	struct pod_container *g, *next;
 	bool found = false;
 	for (g = TAILQ_FIRST(&b->assignments); g; g = next) {
 		const struct kube_pod *its = pods_find(node_kube_pods(kube_of(b)), g->uid);
@@ -189,24 +180,12 @@ static bool has_shares(void *data, const struct kube_pod *pod, size_t container)
 			free(g);
 			continue;
 		}
-		found |= g->container == container && !strcmp(g->uid, pod->uid);
+		found |= pod_container_is(g, pod, container);
 	}
 	const struct annotated_call *c;
 	TAILQ_FOREACH(c, &b->calls, link)
-		found |= c->assignment && c->assignment->container == container &&
-			 !strcmp(c->assignment->uid, pod->uid);
+		found |= c->assignment && pod_container_is(c->assignment, pod, container);
 	return found;
-}
-
-static struct assignment *new_assignment(const struct choice *choice)
-{
-	size_t length = strlen(choice->pod->uid) + 1;
-	struct assignment *g = malloc(sizeof(*g) + length);
-	if (!g)
-		return NULL;
-	g->container = choice->container;
-	memcpy(g->uid, choice->pod->uid, length);
-	return g;
 }
 
 static int make_claim(struct annotated_call *c, const struct choice *choice, struct injection *ret,
@@ -268,7 +247,7 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 	annotated_sweep(c->annotated);
 	int r = make_claim(c, choice, &injection, &err);
 	if (r >= 0) {
-		c->assignment = new_assignment(choice);
+		c->assignment = pod_container_new(choice->pod, choice->container);
 		c->reply = message_allocated(&injection, 1);
 		c->binding = c->assignment && c->reply
 				     ? binding_take(node_kube_client(kube), node_kube_name(kube),
@@ -295,6 +274,17 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 	return true;
 }
 
+int annotated_check_pods(const struct annotated *b, struct error *err)
+{
+	struct node_kube *kube = kube_of(b);
+	return pods_are_known(node_kube_pods(kube))
+		       ? 0
+		       : error_set(err, EAGAIN,
+				   "the pods of node %s could not be read from the API server in time, so "
+				   "the pod that these GPUs are for is unknown: allotd's log says why",
+				   node_kube_name(kube));
+}
+
 static int choose(struct annotated_call *c, struct choice *ret, struct error *err)
 {
 	struct node_kube *kube = kube_of(c->annotated);
@@ -305,14 +295,11 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 				  .id_count = c->id_count,
 				  .has_shares = has_shares,
 				  .data = c->annotated };
-	if (!pods_are_known(node_kube_pods(kube)))
-		return error_set(
-			err, EAGAIN,
-			"the pods of node %s could not be read from the API server in time, so "
-			"the pod that these GPUs are for is unknown: allotd's log says why",
-			q.node);
+	int r = annotated_check_pods(c->annotated, err);
+	if (r < 0)
+		return r;
 	q.pod = pods_all(node_kube_pods(kube), &q.pod_count);
-	int r = node_object_lock(node_kube_object(kube), &lock, err);
+	r = node_object_lock(node_kube_object(kube), &lock, err);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	q.lock = r >= 0 ? &lock : NULL;
@@ -352,7 +339,7 @@ static void retry_calls(void *data, uint32_t events)
 			waits |= !try_call(c);
 	}
 	if (waits)
-		loop_arm(b->timer, LOOK_NS, 0);
+		loop_arm(b->timer, ANNOTATED_LOOK_NS, 0);
 }
 
 /* The kubelet has cancelled its call, so the pod fails to start. A write to the pod goes on; the claim ends with the pod. */
@@ -379,11 +366,6 @@ static struct annotated_call *new_call(struct annotated *b,
 int annotated_allocate(struct annotated *b, struct grpc_call *call,
 		       const struct message_request *request, struct error *err)
 {
-	if (request->count != 1)
-		return error_set(
-			err, EINVAL,
-			"the kubelet's call is for %zu containers, and allotd answers calls for one only: the kubelet's version is not supported",
-			request->count);
 	struct annotated_call *c = new_call(b, &request->container[0]);
 	if (!c)
 		return error_set_errno(err, ENOMEM, "request");
@@ -414,7 +396,7 @@ int annotated_start(struct plugin *plugin, struct annotated **ret, struct error 
 
 struct annotated *annotated_stop(struct annotated *b)
 {
-	struct assignment *g;
+	struct pod_container *g;
 	if (!b)
 		return NULL;
 	while (!TAILQ_EMPTY(&b->calls))

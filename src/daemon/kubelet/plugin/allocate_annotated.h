@@ -24,8 +24,8 @@ int annotated_start(struct plugin *plugin, struct annotated **ret, struct error 
 struct annotated *annotated_stop(struct annotated *annotated);
 
 /*
- * Takes over the call, and answers when the container has its claim or cannot get one. After an error the caller still owns the
- * call: -ENOMEM, or -EINVAL for several containers, which no kubelet sends.
+ * Takes over the call, for one container, and answers when the container has its claim or cannot get one. After -ENOMEM the
+ * caller still owns the call.
  */
 int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 		       const struct message_request *request, struct error *err);
@@ -47,6 +47,9 @@ void annotated_sweep(struct annotated *annotated);
 #define ANNOTATED_LATE_NS (2 * NSEC_PER_SEC)
 bool annotated_may_fit_soon(const struct annotated *annotated, uint64_t begun_ns);
 
+/* Returns -EAGAIN if the pods were not read from the API server yet. */
+int annotated_check_pods(const struct annotated *annotated, struct error *err);
+#define ANNOTATED_LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 /*
  * Returns true if the call should wait, because its pod could not be chosen (result `r`) but the watches may lag. Waits at most
  * 20 s after begun_ns for -EAGAIN (no pod is known to wait). Waits at most ANNOTATED_LATE_NS for -EBUSY (several pods seem to

@@ -18,8 +18,6 @@
 #include "daemon/kubelet/plugin/vcuda_inside.h"
 #include "daemon/kubelet/plugin/vcuda_request.h"
 
-#define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
-#define PATIENCE_NS (20 * NSEC_PER_SEC)
 /*
  * How long a call for memory waits if its amount is not that of the pod of the last call for cores (awaited_pod()). By then the
  * watch shows whether that pod has ended without a call for memory.
@@ -223,15 +221,12 @@ static bool try_call(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
 	struct error err = { 0 };
-	if (pods_are_known(pods_of(v)))
+	int r = annotated_check_pods(v->plugin->annotated, &err);
+	if (r >= 0)
 		return c->role == ENDPOINT_SHARES ? try_cores(c) : try_memory(c);
-	if (clock_now_ns() - c->begun_ns < PATIENCE_NS)
+	if (annotated_may_change(r, c->begun_ns))
 		return false;
-	error_set(&err, ENODEV,
-		  "the pods of node %s could not be read from the API server in time, so "
-		  "the pod that these GPUs are for is unknown: allotd's log says why",
-		  node_kube_name(v->plugin->node->kube));
-	vcuda_refuse(c, -ENODEV, &err);
+	vcuda_refuse(c, r, &err);
 	return true;
 }
 
@@ -244,7 +239,7 @@ static void retry_calls(void *data, uint32_t events)
 	while ((c = TAILQ_FIRST(&v->calls))) {
 		if (c->call && !c->binding && !try_call(c)) {
 			plugin_request_pods(v->plugin);
-			loop_arm(v->timer, LOOK_NS, 0);
+			loop_arm(v->timer, ANNOTATED_LOOK_NS, 0);
 			return;
 		}
 		if (c->binding)
@@ -268,11 +263,6 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 		   const struct message_request *request, struct error *err)
 {
 	const struct message_container *container = request->container;
-	if (request->count != 1)
-		return error_set(
-			err, EINVAL,
-			"the kubelet's call is for %zu containers, and allotd answers calls for one only: the kubelet's version is not supported",
-			request->count);
 	if (!container->count)
 		return error_set(err, EINVAL, "the request names no devices");
 	struct vcuda_call *c = calloc(1, sizeof(*c));

@@ -24,8 +24,8 @@ int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err);
 struct vcuda *vcuda_stop(struct vcuda *v);
 
 /*
- * Takes over the call, and answers when the container has its claim or cannot get one. After an error the caller still owns the
- * call: -ENOMEM, or -EINVAL if devices are not ours or there are several containers.
+ * Takes over the call, for one container, and answers when the container has its claim or cannot get one. After an error the
+ * caller still owns the call: -ENOMEM, or -EINVAL if devices are not ours.
  */
 int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role role,
 		   const struct message_request *request, struct error *err);

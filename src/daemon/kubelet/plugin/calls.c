@@ -247,6 +247,12 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 	cleanup(free_allocation) struct allocation a = { 0 };
 	struct error err = { 0 };
 	int r = check_read(message_read_allocate(message, size, most_ids_of(e), &request), &err);
+	/* No kubelet sends a call for several containers. */
+	if (r >= 0 && plugin->annotated && request.count != 1)
+		r = error_set(
+			&err, EINVAL,
+			"the kubelet's call is for %zu containers, and allotd answers calls for one only: the kubelet's version is not supported",
+			request.count);
 	if (r >= 0 && plugin->vcuda) {
 		r = vcuda_allocate(plugin->vcuda, call, e->role, &request, &err);
 		if (r >= 0)

@@ -132,7 +132,7 @@ static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, s
 		return r;
 	c->reply = message_allocated(&injection, 1);
 	if (c->reply && is_shared)
-		c->share = owners_share_new(choice);
+		c->share = pod_container_new(choice->pod, choice->container);
 	return c->reply && (c->share || !is_shared) ? 0 : error_set_errno(err, ENOMEM, "Allocate");
 }
 
@@ -179,7 +179,8 @@ static void end_well(struct vcuda_call *c)
 	memcpy(v->awaited.key, c->key, sizeof(v->awaited.key));
 	v->has_open = false;
 	if (c->share)
-		owners_record(&v->owners, steal_pointer(&c->share));
+		TAILQ_INSERT_TAIL(&v->owners.shares, c->share, link);
+	c->share = NULL;
 	vcuda_answer(c);
 }
 

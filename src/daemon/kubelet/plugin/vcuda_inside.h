@@ -21,8 +21,7 @@ struct vcuda_call {
 	/* key of the claim that the call hands out; is_new: made for this call */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
-	/* owned; records for owners_record() that the container uses an init container's claim; NULL if it uses none */
-	struct owners_share *share;
+	struct pod_container *share; /* for vcuda_owners.shares if the container uses an init container's claim; else NULL */
 	unsigned cores, units;
 	struct grpc_message *reply; /* NULL if refused, or not decided yet */
 	/* the write to the pod, after which the call ends; NULL: there is nothing to write */

@@ -13,13 +13,6 @@
 /* This long after our answer to a call, the kubelet's list contains the call's devices. */
 #define BOOKS_NS NSEC_PER_SEC
 
-/* A container that uses an init container's claim. */
-struct owners_share {
-	TAILQ_ENTRY(owners_share) link;
-	size_t container;
-	char uid[];
-};
-
 void owners_begin(struct vcuda_owners *o, struct plugin *plugin)
 {
 	o->plugin = plugin;
@@ -62,19 +55,19 @@ static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container)
 {
-	const struct owners_share *s;
+	const struct pod_container *s;
 	const struct claim *claim = owners_claim(o, pod, container);
 	if (claim)
 		return container < pod->init_containers || !is_void(o, claim);
 	TAILQ_FOREACH(s, &o->shares, link)
-		if (s->container == container && !strcmp(s->uid, pod->uid))
+		if (pod_container_is(s, pod, container))
 			return true;
 	return false;
 }
 
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods)
 {
-	struct owners_share *s, *next;
+	struct pod_container *s, *next;
 	for (s = TAILQ_FIRST(&o->shares); s; s = next) {
 		const struct kube_pod *pod = pods ? pods_find(pods, s->uid) : NULL;
 		next = TAILQ_NEXT(s, link);
@@ -83,22 +76,6 @@ void owners_forget(struct vcuda_owners *o, const struct node_pods *pods)
 		TAILQ_REMOVE(&o->shares, s, link);
 		free(s);
 	}
-}
-
-struct owners_share *owners_share_new(const struct vcuda_choice *choice)
-{
-	size_t length = strlen(choice->pod->uid) + 1;
-	struct owners_share *s = malloc(sizeof(*s) + length);
-	if (!s)
-		return NULL;
-	s->container = choice->container;
-	memcpy(s->uid, choice->pod->uid, length);
-	return s;
-}
-
-void owners_record(struct vcuda_owners *o, struct owners_share *share)
-{
-	TAILQ_INSERT_TAIL(&o->shares, share, link);
 }
 
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,

@@ -12,11 +12,11 @@
 #include "kube/gpu_manager/vcuda_choice.h"
 
 struct plugin;
-struct owners_share;
 
 struct vcuda_owners {
 	struct plugin *plugin;
-	TAILQ_HEAD(, owners_share) shares;
+	/* containers that use an init container's claim, which owners_init() found, until owners_forget() */
+	struct pod_container_list shares;
 };
 
 void owners_begin(struct vcuda_owners *o, struct plugin *plugin);
@@ -34,9 +34,5 @@ bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t
 /* Finds, in the pod of `choice`, an init container's claim with the same amounts and with a device in `set`; else NULL. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/* Notes that the container uses the claim that owners_init() found. For owners_record() or free(). NULL if out of memory. */
-struct owners_share *owners_share_new(const struct vcuda_choice *choice);
-/* Keeps the record, until the pod has started and no more calls come. */
-void owners_record(struct vcuda_owners *o, struct owners_share *share);
-/* Forgets the records of pods that have started or are gone; if `pods` is NULL, all. */
+/* Forgets `shares` of pods that have started, so no more calls come, or are gone; if `pods` is NULL, all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);
