@@ -137,7 +137,8 @@ static void undo_all(struct preparation *p, const struct item *why)
 	}
 }
 
-static void send_reply(struct preparation *p)
+/* Returns false if out of memory; the claims are undone then. */
+static bool send_reply(struct preparation *p)
 {
 	cleanup_free struct dra_outcome *outcome = calloc(p->count + 1, sizeof(*outcome));
 	for (size_t i = 0; outcome && i < p->count; i++) {
@@ -156,6 +157,7 @@ static void send_reply(struct preparation *p)
 	grpc_call_end(p->call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
 		      message ? NULL : "allotd is out of memory");
 	grpc_message_unref(message);
+	return message;
 }
 
 static void count(const struct preparation *p, bool has_failed)
@@ -180,8 +182,8 @@ static void finish(struct preparation *p)
 	}
 	if (failed)
 		undo_all(p, failed);
-	count(p, failed != NULL);
-	send_reply(p);
+	bool is_sent = send_reply(p);
+	count(p, failed || !is_sent);
 	forget(p);
 }
 
