@@ -13,13 +13,12 @@
 #define UNHEALTHY "Unhealthy"
 #define READ_AND_WRITE "rw"
 
-uint8_t *message_register(const char *endpoint, const char *resource,
-			  const struct plugin_options *options, size_t *ret_size)
+uint8_t *message_register(const char *endpoint, const char *resource, bool has_preference,
+			  size_t *ret_size)
 {
 	V1beta1__DevicePluginOptions o = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
 	V1beta1__RegisterRequest r = V1BETA1__REGISTER_REQUEST__INIT;
-	o.pre_start_required = options->has_pre_start;
-	o.get_preferred_allocation_available = options->has_preference;
+	o.get_preferred_allocation_available = has_preference;
 	r.version = text(VERSION);
 	r.endpoint = text(endpoint);
 	r.resource_name = text(resource);
@@ -30,11 +29,10 @@ uint8_t *message_register(const char *endpoint, const char *resource,
 	return data;
 }
 
-struct grpc_message *message_options(const struct plugin_options *options)
+struct grpc_message *message_options(bool has_preference)
 {
 	V1beta1__DevicePluginOptions o = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
-	o.pre_start_required = options->has_pre_start;
-	o.get_preferred_allocation_available = options->has_preference;
+	o.get_preferred_allocation_available = has_preference;
 	return pack(&o.base);
 }
 

@@ -10,16 +10,15 @@
 #include "daemon/kubelet/devices/units.h"
 #include "net/grpc_server.h"
 
-struct plugin_options {
-	bool has_pre_start, has_preference;
-};
-
-/* Makes a registration, which the caller frees. Returns NULL if out of memory. */
-uint8_t *message_register(const char *endpoint, const char *resource,
-			  const struct plugin_options *options, size_t *ret_size);
+/*
+ * Makes a registration, which the caller frees. has_preference: offers GetPreferredAllocation. PreStartContainer is never asked
+ * for. Returns NULL if out of memory.
+ */
+uint8_t *message_register(const char *endpoint, const char *resource, bool has_preference,
+			  size_t *ret_size);
 
 /* These make answers for the kubelet, and return NULL if out of memory. */
-struct grpc_message *message_options(const struct plugin_options *options);
+struct grpc_message *message_options(bool has_preference);
 struct grpc_message *message_empty(void);
 /* List all slices, or all units of memory, of every card. Each is as healthy as its card. */
 struct grpc_message *message_devices(const struct slices *slices,

@@ -128,13 +128,12 @@ static void free_parts(struct registrar *r)
 int registrar_start(const char *kubelet_socket, const char *endpoint, const char *resource,
 		    bool has_preference, struct registrar **ret, struct error *err)
 {
-	const struct plugin_options options = { .has_preference = has_preference };
 	struct registrar *r = calloc(1, sizeof(*r));
 	if (!r)
 		return error_set_errno(err, ENOMEM, "registrar");
 	r->socket = strdup(kubelet_socket);
 	r->resource = strdup(resource);
-	r->request = message_register(endpoint, resource, &options, &r->request_size);
+	r->request = message_register(endpoint, resource, has_preference, &r->request_size);
 	int e = r->socket && r->resource && r->request ? 0 : -ENOMEM;
 	if (e < 0)
 		error_set_errno(err, ENOMEM, "registrar");

@@ -81,8 +81,7 @@ static int check_read(int r, struct error *err)
 static void get_options(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	const struct endpoint *e = data;
-	const struct plugin_options options = { .has_preference = e->role == ENDPOINT_SHARES };
-	reply_and_end(call, message_options(&options));
+	reply_and_end(call, message_options(e->role == ENDPOINT_SHARES));
 }
 
 struct plugin_watcher {

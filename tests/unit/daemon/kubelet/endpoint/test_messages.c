@@ -33,9 +33,8 @@ static void test_register(void **state)
 {
 	static const char bytes[] = "\x0a\x07v1beta1\x12\x06x.sock\x1a\x03"
 				    "a/b\x22\x02\x10\x01";
-	const struct plugin_options options = { .has_preference = true };
 	size_t size = 0;
-	uint8_t *data = message_register("x.sock", "a/b", &options, &size);
+	uint8_t *data = message_register("x.sock", "a/b", true, &size);
 	assert_int_equal(size, sizeof(bytes) - 1);
 	assert_memory_equal(data, bytes, size);
 	free(data);
@@ -43,11 +42,10 @@ static void test_register(void **state)
 
 static void test_answers(void **state)
 {
-	const struct plugin_options both = { true, true };
 	const bool is_healthy[SLICES_MAX_CARDS] = { true, false };
 	const struct slice_set sets[] = { { .card = { { { 2 } }, { { 3 } } } },
 					  { .card = { { { 0 } } } } };
-	CHECK(message_options(&both), "\x08\x01\x10\x01");
+	CHECK(message_options(true), "\x10\x01");
 	CHECK(message_empty(), "");
 	CHECK(message_devices(&two, is_healthy), "\x0a\x12\x0a\x07" A "-0\x12\x07Healthy"
 						 "\x0a\x12\x0a\x07" A "-1\x12\x07Healthy"
