@@ -91,7 +91,8 @@ bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);
 
 /* Adding returns -ENOSPC beyond CLAIMS_MAX_NEED_CHECKS. */
-int claims_add_need_check(struct claims *claims, claims_need_check keep, void *data);
+int claims_add_need_check(struct claims *claims, claims_need_check keep, void *data,
+			  struct error *err);
 void claims_remove_need_check(struct claims *claims, claims_need_check keep, void *data);
 
 /*

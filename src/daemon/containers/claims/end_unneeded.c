@@ -7,10 +7,14 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/claims_inside.h"
 
-int claims_add_need_check(struct claims *claims, claims_need_check keep, void *data)
+int claims_add_need_check(struct claims *claims, claims_need_check keep, void *data,
+			  struct error *err)
 {
 	if (claims->keep_count == CLAIMS_MAX_NEED_CHECKS)
-		return -ENOSPC;
+		return error_set(
+			err, ENOSPC,
+			"a table of allotd is full (checks of which claims are needed); this is "
+			"a fault of allotd: please report it");
 	claims->keep[claims->keep_count].keep = keep;
 	claims->keep[claims->keep_count++].data = data;
 	return 0;

@@ -294,10 +294,12 @@ void health_clear_fault_by_hand(struct card *card)
 			    card->index, card->info.uuid_text);
 }
 
-int health_subscribe(struct node *node, health_handler handler, void *data)
+int health_subscribe(struct node *node, health_handler handler, void *data, struct error *err)
 {
 	if (node->health_listener_count == NODE_HEALTH_LISTENERS)
-		return -ENOSPC;
+		return error_set(err, ENOSPC,
+				 "a table of allotd is full (listeners for the health of GPUs); "
+				 "this is a fault of allotd: please report it");
 	node->health_listener[node->health_listener_count++] =
 		(struct health_listener){ .handler = handler, .data = data };
 	return 0;

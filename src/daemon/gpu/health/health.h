@@ -42,7 +42,7 @@ bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t
 bool health_is_any_busy(const struct health_watch *watch);
 
 /* Subscribes to changes of all cards. Returns -ENOSPC if there are too many subscribers. */
-int health_subscribe(struct node *node, health_handler handler, void *data);
+int health_subscribe(struct node *node, health_handler handler, void *data, struct error *err);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
 /* health_check_accepts() returns 0, -EBUSY (cordoned) or -EIO (unhealthy), with the reason. */

@@ -180,17 +180,11 @@ static int start(struct dra *dra, struct error *err)
 	dra->publisher = publisher_start(dra->client, dra->node_name, node_kube_object(node->kube));
 	if (!dra->need || !dra->publisher)
 		return error_set_errno(err, ENOMEM, "DRA driver");
-	if (claims_add_need_check(node->claims, dra_need_of, dra->need) < 0)
-		return error_set(
-			err, ENOSPC,
-			"a table of allotd is full (checks of which claims are needed); this is "
-			"a fault of allotd: please report it");
-	r = health_subscribe(node, health_changed, dra);
+	r = claims_add_need_check(node->claims, dra_need_of, dra->need, err);
+	if (r >= 0)
+		r = health_subscribe(node, health_changed, dra, err);
 	if (r < 0)
-		return error_set(
-			err, -r,
-			"a table of allotd is full (listeners for the health of GPUs); this is a fault "
-			"of allotd: please report it");
+		return r;
 	r = loop_add_timer(node->loop, timer_due, dra, &dra->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "can't make a timer");

@@ -288,12 +288,9 @@ static int start_protocol(struct node_kube *k, struct error *err)
 	if (r < 0)
 		return error_set_errno(err, -r, "kube_api");
 	loop_arm(k->timer, LOOK_NS, LOOK_NS);
-	r = health_subscribe(k->node, health_changed, k);
+	r = health_subscribe(k->node, health_changed, k, err);
 	if (r < 0)
-		return error_set(
-			err, -r,
-			"kube_api: a table of allotd is full (listeners for the health of GPUs); this "
-			"is a fault of allotd: please report it");
+		return error_add(err, r, "kube_api");
 	node_kube_refresh(k);
 	return 0;
 }

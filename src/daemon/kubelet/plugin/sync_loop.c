@@ -90,20 +90,14 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 	p->node->claim_holders = p->holders = claim_holders_new();
 	if (!p->reconciler || !p->holders)
 		return error_set_errno(err, ENOMEM, "device plugin");
-	if (claims_add_need_check(p->node->claims, need_of, p) < 0)
-		return error_set(
-			err, ENOSPC,
-			"a table of allotd is full (checks of which claims are needed); this is "
-			"a fault of allotd: please report it");
+	r = claims_add_need_check(p->node->claims, need_of, p, err);
+	if (r < 0)
+		return r;
 	r = loop_add_timer(p->node->loop, sync_all, p, &p->sync_timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "can't make a timer");
 	loop_arm(p->sync_timer, 0, TICK_NS);
-	r = health_subscribe(p->node, health_changed, p);
-	return r < 0 ? error_set(err, -r,
-				 "a table of allotd is full (listeners for the health of GPUs); "
-				 "this is a fault of allotd: please report it")
-		     : 0;
+	return health_subscribe(p->node, health_changed, p, err);
 }
 
 void plugin_end_sync(struct plugin *p)

@@ -182,7 +182,7 @@ static void test_unneeded_claim_expires(void **state)
 	wait_past_grace(f);
 	assert_int_equal(claims_count(f->node->claims), 2); /* its tenant has a process */
 	need_checks = 0;
-	assert_int_equal(claims_add_need_check(f->node->claims, answer_need, NULL), 0);
+	assert_int_equal(claims_add_need_check(f->node->claims, answer_need, NULL, NULL), 0);
 	client_kill(pid);
 	fixture_until(f, claims_find(f->node->claims, "a")->tenant->process_count == 0);
 	need = CLAIM_UNKNOWN;
@@ -210,7 +210,7 @@ static void test_grace_begins_when_claim_is_unneeded(void **state)
 	struct claim_request wanted = claim_of(f, "a", 0, 16, 1, 0);
 	wanted.while_wanted = true;
 	claim_made(f, &wanted);
-	assert_int_equal(claims_add_need_check(f->node->claims, answer_need, NULL), 0);
+	assert_int_equal(claims_add_need_check(f->node->claims, answer_need, NULL, NULL), 0);
 	f->node->config.claim_grace_ns = 20 * NSEC_PER_MSEC;
 	for (unsigned i = 0; i < 2; i++) {
 		need = CLAIM_WANTED;
