@@ -4,13 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "kube/util/backoff.h"
+#include "kube/util/object.h"
 
 #define PAGE_OBJECTS \
 	200 /* objects in a page of a list; halved while a page exceeds KUBE_BODY_MAX */
@@ -43,14 +43,6 @@ struct kube_watch {
 
 static void start_list(void *data);
 
-static uint32_t random_bits(void)
-{
-	uint32_t bits = 0;
-	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != sizeof(bits))
-		bits = (uint32_t)clock_now_ns();
-	return bits;
-}
-
 static void set_text(char **text, const char *value)
 {
 	char *copy = value ? strdup(value) : NULL;
@@ -58,16 +50,11 @@ static void set_text(char **text, const char *value)
 	*text = copy;
 }
 
-static const char *meta_text(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
-}
-
 static void fail(struct kube_watch *w, const struct error *err, uint64_t at_least_ns)
 {
 	w->is_troubled = true;
 	alarm_set(kube_client_reactor(w->client), &w->again,
-		  backoff_next_ns(&w->backoff, random_bits(), at_least_ns));
+		  backoff_next_ns(&w->backoff, at_least_ns));
 	w->on.failed(w->data, err);
 }
 
@@ -91,7 +78,7 @@ static void expire(struct kube_watch *w)
 	set_text(&w->version, NULL);
 	set_text(&w->page, NULL);
 	alarm_set(kube_client_reactor(w->client), &w->again,
-		  w->expired % 4 ? 0 : backoff_next_ns(&w->backoff, random_bits(), 0));
+		  w->expired % 4 ? 0 : backoff_next_ns(&w->backoff, 0));
 }
 
 static void deliver_page(struct kube_watch *w, json_t *list)
@@ -107,7 +94,7 @@ static void listed(void *data, const struct kube_answer *answer)
 {
 	struct kube_watch *w = data;
 	struct error err = answer->err;
-	const char *version = meta_text(answer->object, "resourceVersion");
+	const char *version = object_meta_text(answer->object, "resourceVersion");
 	w->call = NULL;
 	if (!err.code && !version)
 		error_set(&err, EPROTO,
@@ -135,7 +122,7 @@ static void listed(void *data, const struct kube_answer *answer)
 	if (answer->bytes < KUBE_BODY_MAX / 4)
 		w->page_objects = w->page_objects * 2 < PAGE_OBJECTS ? w->page_objects * 2
 								     : PAGE_OBJECTS;
-	const char *next = meta_text(answer->object, "continue");
+	const char *next = object_meta_text(answer->object, "continue");
 	set_text(&w->page, next && *next ? next : NULL);
 	if (!w->page)
 		set_text(&w->version, version);
@@ -185,7 +172,7 @@ static void on_event(void *data, json_t *event)
 	struct kube_watch *w = data;
 	const char *type = json_string_value(json_object_get(event, "type"));
 	json_t *object = json_object_get(event, "object");
-	const char *version = meta_text(object, "resourceVersion");
+	const char *version = object_meta_text(object, "resourceVersion");
 	if (!event) {
 		succeed(w, false);
 		return;
@@ -232,7 +219,7 @@ static void watch_ended(void *data, const struct kube_answer *answer)
 static bool request_watch(struct kube_watch *w)
 {
 	cleanup_free char *path = NULL;
-	unsigned seconds = WATCH_MIN_S + random_bits() % (WATCH_MAX_S - WATCH_MIN_S);
+	unsigned seconds = WATCH_MIN_S + backoff_random() % (WATCH_MAX_S - WATCH_MIN_S);
 	if (asprintf(&path,
 		     "%s?watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=%s%s%s",
 		     w->collection, seconds, w->version, *w->selector ? "&" : "", w->selector) < 0)

@@ -1,6 +1,6 @@
 /*
  * The wait before the next try, doubled after each failure up to BACKOFF_MAX_S. The wait is random, so that clients do not
- * retry at the same moment. No I/O and no clock.
+ * retry at the same moment. Thread safe.
  */
 #pragma once
 
@@ -16,6 +16,11 @@ struct backoff {
 
 /*
  * Counts a failure. Returns a random time between half of the backoff and all of it, but at least at_least_ns (the time that
- * the server asked for, or 0). `random` is any 32 random bits.
+ * the server asked for, or 0).
  */
-uint64_t backoff_next_ns(struct backoff *backoff, uint32_t random, uint64_t at_least_ns);
+uint64_t backoff_next_ns(struct backoff *backoff, uint64_t at_least_ns);
+/* Like backoff_next_ns(), with the given random bits. Pure. */
+uint64_t backoff_from_random_ns(struct backoff *backoff, uint32_t random, uint64_t at_least_ns);
+
+/* 32 random bits, not for secrets. Does not block. */
+uint32_t backoff_random(void);

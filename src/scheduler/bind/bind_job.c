@@ -12,6 +12,7 @@
 #include "kube/client/kube_event.h"
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
+#include "kube/util/object.h"
 #include "scheduler/bind/bind_annotations.h"
 
 #define PATH_MAX_BYTES 640
@@ -20,11 +21,6 @@
 #define REFUSALS_MAX 2
 /* limit of one call: a server that restarts may never answer */
 #define CALL_LIMIT_NS (10 * NSEC_PER_SEC)
-
-static const char *meta_text(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
-}
 
 void job_start_step(struct bind_job *job, enum bind_step step)
 {
@@ -86,8 +82,7 @@ void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_n
 {
 	uint64_t now_ns = clock_now_ns();
 	uint64_t left_ns = job->until_ns > now_ns ? job->until_ns - now_ns : 0;
-	uint64_t wait_ns = backoff_next_ns(&job->backoff, (uint32_t)now_ns * 2654435761U,
-					   at_least_ns);
+	uint64_t wait_ns = backoff_next_ns(&job->backoff, at_least_ns);
 	wait_ns = wait_ns < most_ns ? wait_ns : most_ns;
 	job->on_wait(job, wait_ns < left_ns ? wait_ns : left_ns);
 }
@@ -174,7 +169,7 @@ static bool is_of_node(enum bind_step step)
 
 static bool keep_version(struct bind_job *job, const json_t *object)
 {
-	const char *version = meta_text(object, "resourceVersion");
+	const char *version = object_meta_text(object, "resourceVersion");
 	char **kept = is_of_node(job->step) ? &job->node_version : &job->pod_version;
 	free(*kept);
 	*kept = version ? strdup(version) : NULL;

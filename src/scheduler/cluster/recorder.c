@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "kube/client/kube_event.h"
 #include "kube/client/reactor.h"
+#include "kube/util/object.h"
 #include "scheduler/extender/filter_events.h"
 #include "scheduler/util/token_bucket.h"
 #include "scheduler/util/string_map.h"
@@ -183,8 +184,7 @@ static struct pod_event *pod_event_of(struct pod *p, const char *reason)
 
 static const char *text_of(const struct filter_answer *answer, const char *member)
 {
-	const json_t *pod = json_object_get(answer->args->object, "Pod");
-	return json_string_value(json_object_get(json_object_get(pod, "metadata"), member));
+	return object_meta_text(json_object_get(answer->args->object, "Pod"), member);
 }
 
 static void send_failure_events(struct recorder *r, const struct job *job)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kube/util/object.h"
 #include "kube/util/sanitize.h"
 #include "kube/util/quantity.h"
 #include "scheduler/model/model_inside.h"
@@ -119,8 +120,7 @@ static int update_cards(struct model *m, struct model_node *node,
 
 int model_update_node(struct model *m, const json_t *object, struct error *err)
 {
-	const char *name = json_string_value(
-		json_object_get(json_object_get(object, "metadata"), "name"));
+	const char *name = object_meta_text(object, "name");
 	if (!name)
 		return error_set(err, EINVAL, "node without a name");
 	const struct inventory_source source = model_node_source(m, object);

@@ -15,6 +15,7 @@
 #include "kube/client/watch.h"
 #include "kube/dra/slice.h"
 #include "kube/util/backoff.h"
+#include "kube/util/object.h"
 
 #define COLLECTION DRA_API "/resourceslices"
 #define PATH_MAX_BYTES 500
@@ -58,11 +59,6 @@ struct publisher {
 };
 
 static void update(void *data);
-
-static const char *metadata(const json_t *object, const char *name)
-{
-	return json_string_value(json_object_get(json_object_get(object, "metadata"), name));
-}
 
 static json_t *devices_of(const json_t *object)
 {
@@ -113,9 +109,10 @@ static void drop_slice(struct gpu_slice *s)
 /* Ignores an older version, which may arrive late: the watch and the answers to writes use two connections. */
 static void store_slice(struct publisher *p, json_t *object)
 {
-	const char *version = metadata(object, "resourceVersion"), *name = metadata(object, "name");
+	const char *version = object_meta_text(object, "resourceVersion"),
+		   *name = object_meta_text(object, "name");
 	struct gpu_slice *s = name && version ? take_slice(p, name) : NULL;
-	const char *have = s ? metadata(s->object, "resourceVersion") : NULL;
+	const char *have = s ? object_meta_text(s->object, "resourceVersion") : NULL;
 	if (!s || (have && strtoull(version, NULL, 10) < strtoull(have, NULL, 10)))
 		return;
 	json_incref(object);
@@ -156,8 +153,7 @@ static void retry_later(struct publisher *p, const char *why, uint64_t retry_aft
 	p->failures++;
 	p->is_waiting = true;
 	alarm_set(kube_client_reactor(p->client), &p->again,
-		  backoff_next_ns(&p->backoff, (uint32_t)clock_now_ns() * 2654435761U,
-				  retry_after_ns));
+		  backoff_next_ns(&p->backoff, retry_after_ns));
 }
 
 static void written(void *data, const struct kube_answer *reply)
@@ -218,8 +214,9 @@ static void write_slice(struct publisher *p, struct gpu_slice *s, const char *no
 	const struct dra_slice_names names = {
 		.node = p->node, .node_uid = node_uid, .name = s->name, .pool = s->pool
 	};
-	cleanup_json json_t *slice = dra_slice(&names, metadata(s->object, "resourceVersion"),
-					       generation_of(s->object) + 1, devices);
+	cleanup_json json_t *slice = dra_slice(&names,
+						 object_meta_text(s->object, "resourceVersion"),
+						 generation_of(s->object) + 1, devices);
 	cleanup_free char *body = slice ? json_dumps(slice, JSON_COMPACT) : NULL;
 	if (!body) {
 		retry_later(p, "out of memory", 0);
@@ -323,9 +320,9 @@ static void object_changed(void *data, json_t *object)
 /* Forgets the server's slice only if its uid is the event's: a late event may be about an earlier slice of the same name. */
 static void object_deleted(void *data, json_t *object)
 {
-	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");
+	const char *name = object_meta_text(object, "name"), *uid = object_meta_text(object, "uid");
 	struct gpu_slice *s = name ? find_slice(data, name) : NULL;
-	const char *has = s ? metadata(s->object, "uid") : NULL;
+	const char *has = s ? object_meta_text(s->object, "uid") : NULL;
 	if (has && uid && !strcmp(has, uid))
 		forget_object(s);
 	update(data);

@@ -12,6 +12,7 @@
 #include "kube/hami/annotations.h"
 #include "kube/hami/node_lock.h"
 #include "kube/util/backoff.h"
+#include "kube/util/object.h"
 
 #define PATH_MAX_BYTES 640
 #define REFUSALS_MAX 3
@@ -39,11 +40,6 @@ struct binding {
 };
 
 static void begin(void *data);
-
-static const char *meta_text(const json_t *object, const char *key)
-{
-	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
-}
 
 static const char *annotation(const json_t *object, const char *name)
 {
@@ -116,7 +112,8 @@ static int make_pod_patch(const struct binding *b, char **ret, struct error *err
 	}
 	shares_free(&left);
 	if (b->is_failure || text)
-		*ret = patch_metadata(pair, pairs, NULL, 0, meta_text(b->object, "resourceVersion"));
+		*ret = patch_metadata(pair, pairs, NULL, 0,
+				      object_meta_text(b->object, "resourceVersion"));
 	return *ret ? 0 : error_set_errno(err, ENOMEM, "patch");
 }
 
@@ -139,7 +136,7 @@ static bool is_written(const struct binding *b)
 static void pod_received(struct binding *b)
 {
 	struct error err;
-	const char *uid = meta_text(b->object, "uid");
+	const char *uid = object_meta_text(b->object, "uid");
 	if (uid && !strcmp(uid, b->uid)) {
 		if (is_written(b))
 			pod_written(b);
@@ -184,8 +181,7 @@ static bool is_passing(struct binding *b, const struct error *err)
 
 static void try_again(struct binding *b, const struct kube_answer *answer)
 {
-	uint64_t wait_ns = backoff_next_ns(&b->backoff, (uint32_t)clock_now_ns() * 2654435761U,
-					   answer->retry_after_ns);
+	uint64_t wait_ns = backoff_next_ns(&b->backoff, answer->retry_after_ns);
 	bool is_write = b->step == STEP_WRITE_POD || b->step == STEP_WRITE_NODE;
 	if (!is_passing(b, &answer->err) || clock_now_ns() + wait_ns > b->until_ns) {
 		struct error err = answer->err;
@@ -230,7 +226,8 @@ static int make_patch(const struct binding *b, char **ret, struct error *err)
 	if (b->step == STEP_WRITE_POD)
 		return make_pod_patch(b, ret, err);
 	if (b->step == STEP_WRITE_NODE)
-		*ret = patch_metadata(&unlock, 1, NULL, 0, meta_text(b->object, "resourceVersion"));
+		*ret = patch_metadata(&unlock, 1, NULL, 0,
+				      object_meta_text(b->object, "resourceVersion"));
 	return *ret || b->step != STEP_WRITE_NODE ? 0 : error_set_errno(err, ENOMEM, "patch");
 }
 

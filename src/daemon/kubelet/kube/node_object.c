@@ -102,8 +102,7 @@ static void patched(void *data, const struct kube_answer *answer)
 		  "node %s: its GPUs can't be published: %s; trying again", o->name,
 		  answer->err.text);
 	o->is_refused = true;
-	wait_before_retry(o, backoff_next_ns(&o->backoff, (uint32_t)clock_now_ns() * 2654435761U,
-					     answer->retry_after_ns));
+	wait_before_retry(o, backoff_next_ns(&o->backoff, answer->retry_after_ns));
 }
 
 static int send_patch(struct node_object *o, const struct patch_pair *annotation,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "kube/util/object.h"
 
 #define SELECTOR_MAX 320
 
@@ -104,8 +105,7 @@ static void object_changed(void *data, json_t *object)
 static void object_deleted(void *data, json_t *object)
 {
 	struct node_pods *p = data;
-	const char *uid = json_string_value(
-		json_object_get(json_object_get(object, "metadata"), "uid"));
+	const char *uid = object_meta_text(object, "uid");
 	size_t i = uid ? find(p, uid) : p->count;
 	if (i < p->count)
 		drop(p, i);

@@ -17,14 +17,14 @@ static void test_backoff(void **state)
 	struct backoff low = { 0 }, high = { 0 };
 	uint64_t due_ns = 200 * NSEC_PER_MSEC;
 	for (int i = 0; i < 20; i++) {
-		assert_int_equal(backoff_next_ns(&low, 0, 0), due_ns / 2);
-		assert_int_equal(backoff_next_ns(&high, UINT32_MAX, 0), due_ns);
+		assert_int_equal(backoff_from_random_ns(&low, 0, 0), due_ns / 2);
+		assert_int_equal(backoff_from_random_ns(&high, UINT32_MAX, 0), due_ns);
 		due_ns = due_ns * 2 > BACKOFF_MAX_S * NSEC_PER_SEC ? BACKOFF_MAX_S * NSEC_PER_SEC
 								   : due_ns * 2;
 	}
 	low.failures = 0;
-	assert_int_equal(backoff_next_ns(&low, 0, 7 * NSEC_PER_SEC), 7 * NSEC_PER_SEC);
-	assert_int_equal(backoff_next_ns(&low, 0, 1), 200 * NSEC_PER_MSEC);
+	assert_int_equal(backoff_from_random_ns(&low, 0, 7 * NSEC_PER_SEC), 7 * NSEC_PER_SEC);
+	assert_int_equal(backoff_from_random_ns(&low, 0, 1), 200 * NSEC_PER_MSEC);
 }
 
 static void test_patch(void **state)
