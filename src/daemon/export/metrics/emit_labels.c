@@ -3,25 +3,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/export/metrics/metric.h"
+#include "daemon/export/metrics/row.h"
 #include "daemon/memory/swap/swap_orders.h"
 #include "daemon/tasks/namespace_use.h"
 
-#define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
-
-/* A copy of the labels of a struct of figures.h, with room for more labels. */
-struct more_labels {
-	char text[MORE_LABELS_MAX];
-};
-
-static struct more_labels labels_of(const char *labels)
+/* A copy of the labels of a struct of figures.h, for more labels. */
+static struct exposition_labels labels_of(const char *labels)
 {
-	struct more_labels more;
+	struct exposition_labels more;
 	snprintf(more.text, sizeof(more.text), "%s", labels);
 	return more;
 }
 
-static void add(struct more_labels *more, const char *key, const char *value)
+static void add(struct exposition_labels *more, const char *key, const char *value)
 {
 	exposition_label(more->text, sizeof(more->text), key, value);
 }
@@ -29,14 +23,14 @@ static void add(struct more_labels *more, const char *key, const char *value)
 static void sample(struct exposition *x, const struct metric *m, const char *labels,
 		   const char *key, const char *value, uint64_t number)
 {
-	struct more_labels more = labels_of(labels);
+	struct exposition_labels more = labels_of(labels);
 	add(&more, key, value);
 	exposition_whole(x, m->name, more.text, number);
 }
 
 void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
-	struct more_labels more = labels_of("");
+	struct exposition_labels more = labels_of("");
 	add(&more, "version", f->daemon.version);
 	add(&more, "driver", f->daemon.driver);
 	add(&more, "simulated", f->daemon.is_simulated ? "true" : "false");
@@ -46,23 +40,49 @@ void emit_build_info(const struct metric *m, const struct metrics_figures *f, st
 void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	for (size_t i = 0; i < f->card_count; i++) {
-		struct more_labels more = labels_of(f->card[i].labels);
+		struct exposition_labels more = labels_of(f->card[i].labels);
 		add(&more, "name", f->card[i].name);
 		add(&more, "policy", f->card[i].policy);
 		exposition_whole(x, m->name, more.text, 1);
 	}
 }
 
-static void sample_moves(const struct metric *m, const char *labels, const struct swap_moves *moves,
-			 struct exposition *x)
-{
-	sample(x, m, labels, "direction", "out", moves->out);
-	sample(x, m, labels, "direction", "back", moves->back);
-}
+/* Fields of struct metrics_daemon that are samples of one metric, with the metric's one label. */
+static const struct {
+	const char *metric, *label;
+	size_t value;
+} parts[] = {
+#define PART(metric, label, field) \
+	{ \
+		metric, label, FIELD(metrics_daemon, field, uint64_t) \
+	}
+	PART("allot_swap_moves_total", "out", moves.out),
+	PART("allot_swap_moves_total", "back", moves.back),
+	PART("allot_memory_waits_ended_total", "granted", waits.ended[WAIT_GRANTED]),
+	PART("allot_memory_waits_ended_total", "given_up", waits.ended[WAIT_GIVEN_UP]),
+	PART("allot_memory_waits_ended_total", "left", waits.ended[WAIT_LEFT]),
+	PART("allot_claims", "in_force", claims_in_force),
+	PART("allot_claims", "parked", claims_parked),
+	PART("allot_claims_ended_total", "released", claims.released),
+	PART("allot_claims_ended_total", "expired", claims.expired),
+	PART("allot_claims_refused_total", "request", claims.refused_request),
+	PART("allot_claims_refused_total", "full", claims.refused_full),
+	PART("allot_claims_refused_total", "store", claims.refused_store),
+	PART("allot_claims_refused_total", "other", claims.refused_other),
+	PART("allot_violation_actions_total", "frozen", violations.frozen),
+	PART("allot_violation_actions_total", "stopped", violations.stopped),
+	PART("allot_violation_actions_total", "told_to_end", violations.told_to_end),
+	PART("allot_violation_actions_total", "killed", violations.killed),
+	PART("allot_violation_actions_total", "failed", violations.failed),
+};
 
-void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
+void emit_parts(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
-	sample_moves(m, "", &f->daemon.moves, x);
+	const char *base = (const char *)&f->daemon;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!strcmp(parts[i].metric, m->name))
+			sample(x, m, "", m->labels, parts[i].label,
+			       *(const uint64_t *)(const void *)(base + parts[i].value));
 }
 
 void emit_tenant_counts(const struct metric *m, const struct metrics_figures *f,
@@ -77,7 +97,7 @@ void emit_tenant_info(const struct metric *m, const struct metrics_figures *f, s
 {
 	for (size_t i = 0; i < f->tenant_count; i++) {
 		const struct metrics_tenant *t = &f->tenant[i];
-		struct more_labels more = labels_of(t->labels);
+		struct exposition_labels more = labels_of(t->labels);
 		char uid[24];
 		snprintf(uid, sizeof(uid), "%" PRIu64, t->uid);
 		add(&more, "id", t->id);
@@ -117,7 +137,7 @@ void emit_steps(const struct metric *m, const struct metrics_figures *f, struct 
 		const struct metrics_tenant_device *d = &f->tenant_device[i];
 		if (!d->steps.count)
 			continue;
-		struct more_labels p50 = labels_of(d->labels), p99 = p50;
+		struct exposition_labels p50 = labels_of(d->labels), p99 = p50;
 		add(&p50, "quantile", "0.5");
 		add(&p99, "quantile", "0.99");
 		if (d->steps.is_known) {
@@ -129,35 +149,6 @@ void emit_steps(const struct metric *m, const struct metrics_figures *f, struct 
 		snprintf(name, sizeof(name), "%s_count", m->name);
 		exposition_whole(x, name, d->labels, d->steps.count);
 	}
-}
-
-void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	const struct memory_wait_counts *waits = &f->daemon.waits;
-	sample(x, m, "", "outcome", "granted", waits->ended[WAIT_GRANTED]);
-	sample(x, m, "", "outcome", "given_up", waits->ended[WAIT_GIVEN_UP]);
-	sample(x, m, "", "outcome", "left", waits->ended[WAIT_LEFT]);
-}
-
-void emit_claims(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	sample(x, m, "", "state", "in_force", f->daemon.claims_in_force);
-	sample(x, m, "", "state", "parked", f->daemon.claims_parked);
-}
-
-void emit_claims_ended(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	sample(x, m, "", "reason", "released", f->daemon.claims.released);
-	sample(x, m, "", "reason", "expired", f->daemon.claims.expired);
-}
-
-void emit_claims_refused(const struct metric *m, const struct metrics_figures *f,
-			 struct exposition *x)
-{
-	sample(x, m, "", "reason", "request", f->daemon.claims.refused_request);
-	sample(x, m, "", "reason", "full", f->daemon.claims.refused_full);
-	sample(x, m, "", "reason", "store", f->daemon.claims.refused_store);
-	sample(x, m, "", "reason", "other", f->daemon.claims.refused_other);
 }
 
 void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
@@ -186,17 +177,6 @@ void emit_space_faults(const struct metric *m, const struct metrics_figures *f, 
 		sample(x, m, "", "reason", space_fault_name(i), s->faults[i]);
 }
 
-void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
-			    struct exposition *x)
-{
-	const struct violations_figures *v = &f->daemon.violations;
-	sample(x, m, "", "action", "frozen", v->frozen);
-	sample(x, m, "", "action", "stopped", v->stopped);
-	sample(x, m, "", "action", "told_to_end", v->told_to_end);
-	sample(x, m, "", "action", "killed", v->killed);
-	sample(x, m, "", "action", "failed", v->failed);
-}
-
 void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	for (size_t i = 0; i < f->tenant_count; i++) {
@@ -222,8 +202,12 @@ void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, st
 void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	for (size_t i = 0; i < f->tenant_count; i++)
-		if (f->tenant[i].swaps)
-			sample_moves(m, f->tenant[i].labels, &f->tenant[i].moves, x);
+		if (f->tenant[i].swaps) {
+			sample(x, m, f->tenant[i].labels, "direction", "out",
+			       f->tenant[i].moves.out);
+			sample(x, m, f->tenant[i].labels, "direction", "back",
+			       f->tenant[i].moves.back);
+		}
 }
 
 void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
@@ -265,25 +249,13 @@ void emit_fragmentation(const struct metric *m, const struct metrics_figures *f,
 				f->daemon.fragmented_cores_pct / 100);
 }
 
-void emit_namespace_time(const struct metric *m, const struct metrics_figures *f,
-			 struct exposition *x)
+void emit_namespaces(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
 		const struct namespace_use *u = &f->daemon.namespaces->list[i];
-		struct more_labels more = labels_of("");
-		add(&more, "namespace", u->name);
-		exposition_seconds(x, m->name, more.text, u->charged_ns);
-	}
-}
-
-void emit_namespace_memory(const struct metric *m, const struct metrics_figures *f,
-			   struct exposition *x)
-{
-	for (unsigned i = 0; f->daemon.namespaces && i < f->daemon.namespaces->count; i++) {
-		const struct namespace_use *u = &f->daemon.namespaces->list[i];
-		struct more_labels more = labels_of("");
-		add(&more, "namespace", u->name);
-		exposition_real(x, m->name, more.text, u->gib_seconds);
+		struct exposition_labels labels = { "" };
+		add(&labels, "namespace", u->name);
+		emit_value(m, u, labels.text, x);
 	}
 }
 
@@ -313,12 +285,11 @@ void emit_bindings(const struct metric *m, const struct metrics_figures *f, stru
 	for (size_t i = 0; i < f->tenant_count; i++)
 		for (size_t k = 0; f->tenant[i].has_pod && k < f->tenant[i].device_count; k++) {
 			const struct metrics_tenant *t = &f->tenant[i];
-			struct exposition_labels l;
-			snprintf(l.text, sizeof(l.text), "%s",
-				 f->tenant_device[t->device_first + k].labels);
-			exposition_label(l.text, sizeof(l.text), "namespace", t->namespace);
-			exposition_label(l.text, sizeof(l.text), "pod", t->pod);
-			exposition_label(l.text, sizeof(l.text), "container", t->container);
-			exposition_whole(x, m->name, l.text, 1);
+			struct exposition_labels more = labels_of(
+				f->tenant_device[t->device_first + k].labels);
+			add(&more, "namespace", t->namespace);
+			add(&more, "pod", t->pod);
+			add(&more, "container", t->container);
+			exposition_whole(x, m->name, more.text, 1);
 		}
 }

@@ -19,11 +19,15 @@ enum metric_kind {
 	METRIC_OWN,   /* the row's `emit` finds the value itself */
 };
 
+struct metric;
+/* Writes the metric's samples. */
+typedef void metric_emit(const struct metric *m, const struct metrics_figures *f,
+			 struct exposition *x);
+
 struct metric {
 	const char *name;
 	enum exposition_type type;
-	void (*emit)(const struct metric *metric, const struct metrics_figures *f,
-		     struct exposition *x);
+	metric_emit *emit;
 	const char *labels; /* names of the labels, for the documentation */
 	enum metric_kind kind;
 	size_t value; /* offset of the value in the struct that `emit` walks */
@@ -50,67 +54,15 @@ void metrics_print_list(FILE *out);
 /* Writes one sample: m's value in the struct `thing`, unless its validity bit is false (emit.c). */
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
 
-/* `emit` functions for one sample per card, tenant, container and so on (emit.c). */
-void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_tenant_devices(const struct metric *m, const struct metrics_figures *f,
-			 struct exposition *x);
-void emit_containers(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
-			    struct exposition *x);
-/* `emit` functions for one sample per state, reason or direction, or whose labels carry the information (emit_labels.c). */
-void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_moves(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_tenant_counts(const struct metric *m, const struct metrics_figures *f,
-			struct exposition *x);
-void emit_tenant_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
-			struct exposition *x);
-void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
-			  struct exposition *x);
-void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_claims(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_claims_ended(const struct metric *m, const struct metrics_figures *f,
-		       struct exposition *x);
-void emit_claims_refused(const struct metric *m, const struct metrics_figures *f,
-			 struct exposition *x);
-void emit_faults(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_violations(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_space_faults(const struct metric *m, const struct metrics_figures *f,
-		       struct exposition *x);
-void emit_violation_actions(const struct metric *m, const struct metrics_figures *f,
-			    struct exposition *x);
-void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_swap_stays(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f,
-		       struct exposition *x);
-void emit_allocation_failures(const struct metric *m, const struct metrics_figures *f,
-			      struct exposition *x);
-void emit_fragmentation(const struct metric *m, const struct metrics_figures *f,
-			struct exposition *x);
-void emit_namespace_time(const struct metric *m, const struct metrics_figures *f,
-			 struct exposition *x);
-void emit_namespace_memory(const struct metric *m, const struct metrics_figures *f,
-			   struct exposition *x);
-void emit_libraries(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_tenant_claims(const struct metric *m, const struct metrics_figures *f,
-			struct exposition *x);
-void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-/* `emit` functions for other projects' names and labels (emit_names.c). */
-void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-void emit_hami_devices(const struct metric *m, const struct metrics_figures *f,
-		       struct exposition *x);
-void emit_gpu_manager_use(const struct metric *m, const struct metrics_figures *f,
-			  struct exposition *x);
-void emit_gpu_manager_memory(const struct metric *m, const struct metrics_figures *f,
-			     struct exposition *x);
-void emit_gpu_manager_use_asked(const struct metric *m, const struct metrics_figures *f,
-				struct exposition *x);
-void emit_gpu_manager_memory_asked(const struct metric *m, const struct metrics_figures *f,
-				   struct exposition *x);
-/* `emit` function for one sample per state of a container (emit_labels.c). */
-void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
-			   struct exposition *x);
+/* One sample per card, tenant, container and so on (emit.c). */
+metric_emit emit_daemon, emit_cards, emit_tenants, emit_tenant_devices, emit_containers,
+	emit_container_devices;
+/* One sample per state, reason or direction, or samples whose labels carry the information (emit_labels.c). */
+metric_emit emit_build_info, emit_card_info, emit_parts, emit_tenant_counts, emit_tenant_info,
+	emit_tenant_states, emit_elastic_reasons, emit_steps, emit_faults, emit_violations,
+	emit_space_faults, emit_swap_states, emit_swap_stays, emit_tenant_moves,
+	emit_allocation_failures, emit_fragmentation, emit_namespaces, emit_libraries,
+	emit_tenant_claims, emit_bindings, emit_container_counts;
+/* Other projects' names and labels (emit_names.c). */
+metric_emit emit_hami_cards, emit_hami_devices, emit_gpu_manager_use, emit_gpu_manager_memory,
+	emit_gpu_manager_use_asked, emit_gpu_manager_memory_asked;

@@ -1,5 +1,6 @@
 /* The table of allot's metrics. `allotd --list-metrics` prints it for docs/reference/metrics.md. */
 #include "daemon/export/metrics/row.h"
+#include "daemon/tasks/namespace_use.h"
 
 #define OF_DAEMON emit_daemon, ""
 #define OF_DEVICE emit_cards, "device, uuid"
@@ -24,7 +25,7 @@ const struct metric metrics_rows[] = {
 	  "Requests on the control socket." },
 	{ "allot_daemon_requests_refused_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, refused),
 	  "Requests that were refused, such as reservations for which there is no room." },
-	{ "allot_violation_actions_total", COUNTER, emit_violation_actions, "action", OWN(""),
+	{ "allot_violation_actions_total", COUNTER, emit_parts, "action", OWN(""),
 	  "Actions against processes that bypass the library; failed: the action could not be "
 	  "done." },
 	{ "allot_space_groups", GAUGE, OF_DAEMON, COUNT(metrics_daemon, space.groups),
@@ -41,10 +42,11 @@ const struct metric metrics_rows[] = {
 	{ "allot_fragmentation_ratio", GAUGE, emit_fragmentation, "resource", OWN("ratio"),
 	  "Of the memory or GPU time that is not promised, the part on devices with tenants. It "
 	  "can't be given out as whole devices." },
-	{ "allot_namespace_gpu_seconds_total", COUNTER, emit_namespace_time, "namespace",
-	  OWN("seconds"), "GPU time charged to tenants of a Kubernetes namespace; \"\": of none." },
-	{ "allot_namespace_memory_gib_seconds_total", COUNTER, emit_namespace_memory, "namespace",
-	  OWN("GiB seconds"),
+	{ "allot_namespace_gpu_seconds_total", COUNTER, emit_namespaces, "namespace",
+	  SECONDS(namespace_use, charged_ns),
+	  "GPU time charged to tenants of a Kubernetes namespace; \"\": of none." },
+	{ "allot_namespace_memory_gib_seconds_total", COUNTER, emit_namespaces, "namespace",
+	  METRIC_REAL, FIELD(namespace_use, gib_seconds, double), "GiB seconds",
 	  "GPU memory held by tenants of a Kubernetes namespace, over time; \"\": of none." },
 	{ "allot_daemon_driver_wait_seconds", GAUGE, OF_DAEMON,
 	  SECONDS(metrics_daemon, driver_wait_ns),
@@ -205,13 +207,13 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_reclaims_total", COUNTER, OF_BOTH, COUNT(metrics_tenant_device, reclaims),
 	  "Times that its limit was lowered again.", IF(metrics_tenant_device, is_elastic) },
 
-	{ "allot_claims", GAUGE, emit_claims, "state", OWN(""),
+	{ "allot_claims", GAUGE, emit_parts, "state", OWN(""),
 	  "Claims on disk: in_force; parked, because their GPU is gone or has no room." },
 	{ "allot_claims_made_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, claims.made),
 	  "Claims that were made for containers." },
-	{ "allot_claims_ended_total", COUNTER, emit_claims_ended, "reason", OWN(""),
+	{ "allot_claims_ended_total", COUNTER, emit_parts, "reason", OWN(""),
 	  "Claims that have ended: released; expired, when nobody needed them." },
-	{ "allot_claims_refused_total", COUNTER, emit_claims_refused, "reason", OWN(""),
+	{ "allot_claims_refused_total", COUNTER, emit_parts, "reason", OWN(""),
 	  "Allocations refused. request: it was wrong; full: the GPU has no room; store: it "
 	  "could not be written; other." },
 	{ "allot_claims_control_refused_total", COUNTER, OF_DAEMON,
@@ -241,7 +243,7 @@ const struct metric metrics_rows[] = {
 
 	{ "allot_memory_waits_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, waits.begun),
 	  "Waits of tenants for memory that have begun, also those that were granted at once." },
-	{ "allot_memory_waits_ended_total", COUNTER, emit_wait_ends, "outcome", OWN(""),
+	{ "allot_memory_waits_ended_total", COUNTER, emit_parts, "outcome", OWN(""),
 	  "Waits of tenants for memory that have ended: granted; given_up, by request; left, "
 	  "when nobody asked any more." },
 	{ "allot_memory_waited_seconds_total", COUNTER, OF_DAEMON,
@@ -273,7 +275,7 @@ const struct metric metrics_rows[] = {
 	  BYTES(metrics_daemon, arena_budget_bytes), "Host memory that all arenas may have." },
 	{ "allot_swap_arena_reserved_bytes", GAUGE, OF_DAEMON,
 	  BYTES(metrics_daemon, arena_reserved_bytes), "Host memory that arenas have." },
-	{ "allot_swap_moves_total", COUNTER, emit_moves, "direction", OWN(""),
+	{ "allot_swap_moves_total", COUNTER, emit_parts, "direction", OWN(""),
 	  "Times that a tenant's memory was moved: out of its devices, or back." },
 	{ "allot_tenant_swap_state", GAUGE, emit_swap_states, "tenant, state", OWN("0 or 1"),
 	  "1 for the place where its memory is; only of tenants with memory that can be moved." },
