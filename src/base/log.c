@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "base/text.h"
 
 #define LIMIT_LINE_NS NSEC_PER_SEC
@@ -108,8 +110,6 @@ void log_write_limited(struct log_limit *limit, uint32_t key, enum log_level lev
 
 uint32_t log_key(const char *name)
 {
-	uint32_t hash = 2166136261U; /* FNV-1a */
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 16777619U;
+	uint32_t hash = fnv32(name, strlen(name));
 	return hash == LOG_NO_KEY ? 0 : hash;
 }

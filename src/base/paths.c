@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fnv.h"
 #include "base/text.h"
 
 #define BASE_VARIABLE "ALLOT_RUN_DIR"
@@ -20,16 +21,6 @@ static bool is_word(const char *spec)
 		    !(*c >= '0' && *c <= '9') && *c != '-' && *c != '_')
 			return false;
 	return *spec != '\0';
-}
-
-/* FNV-1a, 32 bits. Not used for security. */
-static uint32_t hash_path(const char *path)
-{
-	uint32_t hash = 2166136261U;
-
-	for (const char *c = path; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 16777619U;
-	return hash;
 }
 
 /* The name in the result ends before its first '.' or after 16 characters. */
@@ -45,7 +36,8 @@ static void name_file(const char *real_path, char ret_name[PATHS_HARDWARE_MAX])
 		stem[n++] = (char)(is_word(one) ? *c : '_');
 	}
 	stem[n] = '\0';
-	snprintf(ret_name, PATHS_HARDWARE_MAX, "sim-%s-%08x", stem, hash_path(real_path));
+	snprintf(ret_name, PATHS_HARDWARE_MAX, "sim-%s-%08x", stem,
+		 fnv32(real_path, strlen(real_path)));
 }
 
 int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct error *err)

@@ -3,14 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* FNV-1a (draft-eastlake-fnv). Not hardened: a user gains nothing by provoking collisions. */
-static uint32_t hash_of(const char *text)
-{
-	uint32_t hash = 2166136261U;
-	for (; *text; text++)
-		hash = (hash ^ (unsigned char)*text) * 16777619U;
-	return hash;
-}
+#include "base/fnv.h"
 
 static struct text_index_entry **end_of(struct text_index *index, uint32_t hash)
 {
@@ -23,7 +16,9 @@ static struct text_index_entry **end_of(struct text_index *index, uint32_t hash)
 void text_index_add(struct text_index *index, struct text_index_entry *entry, const char *text,
 		    void *thing)
 {
-	*entry = (struct text_index_entry){ .text = text, .thing = thing, .hash = hash_of(text) };
+	*entry = (struct text_index_entry){ .text = text,
+					    .thing = thing,
+					    .hash = fnv32(text, strlen(text)) };
 	*end_of(index, entry->hash) = entry;
 }
 
@@ -38,7 +33,7 @@ void text_index_remove(struct text_index *index, struct text_index_entry *entry)
 
 void *text_index_find(const struct text_index *index, const char *text)
 {
-	uint32_t hash = hash_of(text);
+	uint32_t hash = fnv32(text, strlen(text));
 	const struct text_index_entry *e = index->bucket[hash % TEXT_INDEX_BUCKETS];
 	while (e && (e->hash != hash || strcmp(e->text, text) != 0))
 		e = e->next;

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/fnv.h"
 #include "base/log.h"
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/state/node/subsystem.h"
@@ -131,12 +132,10 @@ static int make_region(struct tenant *tenant, struct error *err)
 static uint64_t owner_of(const struct tenant_terms *terms)
 {
 	const char *name = terms->claim.key[0] ? terms->claim.key : terms->name;
-	uint64_t hash = UINT64_C(14695981039346656037); /* FNV-1a */
 	if (!terms->claim.key[0] && terms->uid)
 		return terms->uid;
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * UINT64_C(1099511628211);
-	return hash | UINT64_C(1) << 63; /* no uid has this bit */
+	/* No uid has the highest bit. */
+	return fnv64(FNV64_BEGIN, name, strlen(name)) | UINT64_C(1) << 63;
 }
 
 static int make_leases(struct tenant *tenant, struct error *err)

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
+
 /* The growth of `unit` per request: 2 to the power of 1 / HISTOGRAM_HALF_LIFE. */
 #define GROWTH 1.000693387462580632
 /* When `unit` reaches this value, all counts and `unit` are divided by `unit`, to keep doubles exact. */
@@ -41,25 +43,16 @@ static bool is_same_kind(const struct place_request *a, const struct place_reque
 	       are_words_equal(&a->nouse_type, &b->nouse_type);
 }
 
-static uint64_t add_digest(uint64_t digest, const void *data, size_t size)
-{
-	const unsigned char *byte = data;
-	for (size_t i = 0; i < size; i++)
-		digest = (digest ^ byte[i]) * UINT64_C(1099511628211);
-	return digest;
-}
-
 static uint64_t digest_of(const struct place_request *kind)
 {
 	const struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };
 	const uint64_t numbers[] = { kind->count, kind->memory, kind->memory_bytes,
 				     kind->memory_pct, kind->cores_mpct };
-	uint64_t digest = add_digest(UINT64_C(14695981039346656037), numbers, sizeof(numbers));
+	uint64_t digest = fnv64(FNV64_BEGIN, numbers, sizeof(numbers));
 	for (size_t l = 0; l < 2; l++) {
-		digest = add_digest(digest, &lists[l]->count, sizeof(lists[l]->count));
+		digest = fnv64(digest, &lists[l]->count, sizeof(lists[l]->count));
 		for (size_t i = 0; i < lists[l]->count; i++)
-			digest = add_digest(digest, lists[l]->word[i],
-					    strlen(lists[l]->word[i]) + 1);
+			digest = fnv64(digest, lists[l]->word[i], strlen(lists[l]->word[i]) + 1);
 	}
 	return digest;
 }

@@ -3,14 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
+
 #define BUCKETS_FIRST 64
 
-/* FNV-1a (draft-eastlake-fnv), with higher bits mixed into the low bits, which select the bucket. */
+/* FNV-1a with higher bits mixed into the low bits, which select the bucket. */
 static uint32_t hash_of(const char *text, size_t length)
 {
-	uint32_t hash = 2166136261U;
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619U;
+	uint32_t hash = fnv32(text, length);
 	return hash ^ hash >> 15;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "sim/server/layouts.h"
 #include "sim/server/spec_inside.h"
 
@@ -35,8 +36,7 @@ int spec_fail(const struct spec_at *at, const char *format, ...)
 /* FNV-1a from a given start value. Two fixed start values give the two halves of a UUID. */
 static uint64_t hash(const char *text, uint64_t start)
 {
-	for (; *text; text++)
-		start = (start ^ (unsigned char)*text) * 0x100000001b3ull;
+	start = fnv64(start, text, strlen(text));
 	/* The last bytes of the text barely affect the high bits of FNV's result, so mix all bits (the end of splitmix64). */
 	start = (start ^ start >> 30) * 0xbf58476d1ce4e5b9ull;
 	start = (start ^ start >> 27) * 0x94d049bb133111ebull;
@@ -58,7 +58,7 @@ void spec_make_uuid(struct sim_card_info *info, const char *prefix, const char *
 	char text[128];
 
 	snprintf(text, sizeof(text), "allot-sim %s %u", seed, index);
-	uint64_t a = hash(text, 0xcbf29ce484222325ull);
+	uint64_t a = hash(text, FNV64_BEGIN);
 	uint64_t b = hash(text, 0x9ae16a3b2f90404full);
 	memcpy(info->uuid_bytes, &a, 8);
 	memcpy(info->uuid_bytes + 8, &b, 8);

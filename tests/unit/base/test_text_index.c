@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "base/fnv.h"
 #include "base/text_index.h"
 
 #define COUNT 5000
@@ -50,11 +51,20 @@ static void test_the_first_of_two(void **state)
 	assert_null(text_index_find(&index_, ""));
 }
 
+/* Test vectors of draft-eastlake-fnv. */
+static void test_hash(void **state)
+{
+	assert_true(fnv32("foobar", 6) == 0xbf9cf968);
+	assert_true(fnv64(FNV64_BEGIN, "foobar", 6) == 0x85944171f73967e8);
+	assert_true(fnv64(fnv64(FNV64_BEGIN, "foo", 3), "bar", 3) == 0x85944171f73967e8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_the_first_of_two),
+		cmocka_unit_test(test_hash),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

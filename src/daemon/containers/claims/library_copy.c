@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fnv.h"
 #include "base/paths.h"
 #include "base/write_all.h"
 #include "daemon/containers/claims/container_paths.h"
@@ -19,15 +20,6 @@
 #define LIBRARY_LEAF "liballot.so"
 #define PRELOAD_LEAF "ld.so.preload"
 #define LIBRARY_MAX_BYTES (64 << 20)
-
-/* 64-bit FNV-1a, to tell builds apart. Deliberate collisions do not matter: only the daemon's user can write there. */
-#define HASH_BEGIN UINT64_C(14695981039346656037)
-static uint64_t hash(uint64_t h, const char *bytes, size_t size)
-{
-	for (size_t i = 0; i < size; i++)
-		h = (h ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
-	return h;
-}
 
 static int write_file(const char *dir, const char *leaf, const char *bytes, size_t size,
 		      mode_t mode, struct error *err)
@@ -121,9 +113,12 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 	if (r < 0)
 		return r;
 	snprintf(parent, sizeof(parent), "%s/lib", state_dir);
-	/* The preload file contains the library's path in the container, so the hash includes this path. */
-	uint64_t h = hash(hash(HASH_BEGIN, bytes, size), INJECTION_LIBRARY_DIR,
-			  strlen(INJECTION_LIBRARY_DIR));
+	/*
+	 * The hash tells builds apart. Deliberate collisions do not matter: only the daemon's user can write there. The
+	 * preload file contains the library's path in the container, so the hash includes this path.
+	 */
+	uint64_t h = fnv64(fnv64(FNV64_BEGIN, bytes, size), INJECTION_LIBRARY_DIR,
+			   strlen(INJECTION_LIBRARY_DIR));
 	snprintf(library.name, sizeof(library.name), "%.40s-%016" PRIx64, ALLOT_VERSION, h);
 	snprintf(library.dir, sizeof(library.dir), "%s/%s", parent, library.name);
 	if (mkdir(parent, 0755) < 0 && errno != EEXIST)

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/fnv.h"
 #include "base/log.h"
 #include "daemon/api/topology.h"
 #include "daemon/gpu/census.h"
@@ -47,11 +49,9 @@ static int open_memory_event(struct node *node, struct error *err)
 /* Makes the name of the card's lock: its UUID; if simulated, a hash of the simulation's socket path and the UUID. */
 static void card_key(const struct node *node, const struct card *card, char *key, size_t size)
 {
-	uint32_t hash = 2166136261U; /* FNV-1a */
-	for (const char *c = node->sim_socket; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 16777619U;
 	if (node->simulated)
-		snprintf(key, size, "sim-%08x-%s", hash, card->info.uuid_text);
+		snprintf(key, size, "sim-%08x-%s",
+			 fnv32(node->sim_socket, strlen(node->sim_socket)), card->info.uuid_text);
 	else
 		snprintf(key, size, "%s", card->info.uuid_text);
 	for (char *c = key; *c; c++)
