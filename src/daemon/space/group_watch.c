@@ -73,7 +73,6 @@ static void parse_line(struct mps_group *g, char *line)
 		g->faulty = pid;
 		g->faulty_ns = clock_now_ns();
 		break;
-	case MPS_LINE_SERVER_READY:
 	case MPS_LINE_OTHER: break;
 	}
 	if (explains_failure(mps_line_text(line)))

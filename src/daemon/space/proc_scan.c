@@ -64,12 +64,7 @@ enum mps_line mps_read_line(const char *line, int *ret_pid)
 {
 	const char *text = mps_line_text(line);
 	int pid, status;
-	char word[8];
 	*ret_pid = 0;
-	if (sscanf(text, "NEW SERVER %d: %7s", &pid, word) == 2 && !strcmp(word, "Ready")) {
-		*ret_pid = pid;
-		return MPS_LINE_SERVER_READY;
-	}
 	if (sscanf(text, "Try shutting down server %d", &pid) == 1) {
 		*ret_pid = pid;
 		return MPS_LINE_SERVER_QUITS;

@@ -35,7 +35,6 @@ bool mps_is_over(const struct mps_server *server);
 /* Kinds of log lines; "with pid": the line names a process. */
 enum mps_line {
 	MPS_LINE_OTHER,
-	MPS_LINE_SERVER_READY,  /* with pid */
 	MPS_LINE_SERVER_QUITS,  /* with pid: the server was asked to quit */
 	MPS_LINE_SERVER_ENDED,  /* with pid */
 	MPS_LINE_CLIENT_FAILED, /* with pid: work was discarded because of the client's own fault */

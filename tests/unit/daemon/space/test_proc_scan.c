@@ -24,7 +24,7 @@ static void test_lines(void **state)
 		enum mps_line what;
 		int pid;
 	} rows[] = {
-		{ CONTROL "NEW SERVER 443: Ready", MPS_LINE_SERVER_READY, 443 },
+		{ CONTROL "NEW SERVER 443: Ready", MPS_LINE_OTHER, 0 },
 		{ CONTROL "Server 443 exited with status 0", MPS_LINE_SERVER_ENDED, 443 },
 		{ CONTROL "Try shutting down server 700, backoff is disabled",
 		  MPS_LINE_SERVER_QUITS, 700 },
