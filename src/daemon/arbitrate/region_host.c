@@ -120,6 +120,9 @@ void region_host_free(struct region_host *host)
 	*host = (struct region_host){ .control_fd = -1, .report_fd = -1 };
 }
 
+_Static_assert(offsetof(struct region_slot, pid) == 8 && offsetof(struct region_slot, swap) % 8 == 0,
+	       "region_host_clear_slot() zeroes whole words");
+
 static void wake_paced(struct region_control_device *d)
 {
 	atomic_fetch_add(&d->grant_change, 1);
@@ -184,63 +187,23 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 		wake_paced(&control->device[device]);
 }
 
-static void clear_want(struct region_want *w)
+/* Zeroes whole words of 8 bytes. No field crosses a word, so no reader sees half a value. */
+static void zero(void *from, size_t size)
 {
-	atomic_store_explicit(&w->bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&w->ask, 0, memory_order_relaxed);
-	atomic_store_explicit(&w->answered, 0, memory_order_relaxed);
-}
-
-static void clear_device(struct region_slot_device *d)
-{
-	atomic_store_explicit(&d->used_bytes, 0, memory_order_seq_cst);
-	atomic_store_explicit(&d->tentative_bytes, 0, memory_order_seq_cst);
-	atomic_store_explicit(&d->context_used_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->peak_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->denied, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->unsure, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->census_peak_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->census, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->launching, 0, memory_order_seq_cst);
-	atomic_store_explicit(&d->waiting, 0, memory_order_seq_cst);
-	atomic_store_explicit(&d->busy, 0, memory_order_seq_cst);
-	atomic_store_explicit(&d->stuck, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->inflight_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->busy_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->launches, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->waited_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->recent_us, 0, memory_order_relaxed);
-	atomic_store_explicit(&d->idle_us, 0, memory_order_relaxed);
-}
-
-static void clear_swap(struct region_slot_swap *s)
-{
-	atomic_store_explicit(&s->movable_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->out_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->kept_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->wanted_bytes, 0, memory_order_relaxed);
+	_Atomic uint64_t *word = from;
+	for (size_t i = 0; i < size / sizeof(*word); i++)
+		atomic_store(&word[i], 0);
 }
 
 void region_host_clear_slot(struct region_host *host, unsigned slot)
 {
 	struct region_slot *s = &host->report->slot[slot];
-	for (unsigned i = 0; i <= REGION_HOST; i++)
-		clear_device(&s->device[i]);
-	for (unsigned i = 0; i < REGION_MAX_DEVICES; i++) {
-		clear_swap(&s->swap[i]);
-		clear_want(&host->report->want[slot][i]);
-	}
-	atomic_store_explicit(&s->migrated, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->pid, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->own_pid, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_state, SWAP_NONE, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_word, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_failed, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_moved_ns, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_progress_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&s->swap_copied_mib, 0, memory_order_relaxed);
+	zero(s->device, sizeof(s->device));
+	zero(s->swap, sizeof(s->swap));
+	zero(host->report->want[slot], sizeof(host->report->want[slot]));
+	/* all other fields but `state` and `generation` */
+	zero((char *)s + offsetof(struct region_slot, pid),
+	     offsetof(struct region_slot, swap) - offsetof(struct region_slot, pid));
 	atomic_store_explicit(&s->state, SLOT_EMPTY, memory_order_release);
 }
 

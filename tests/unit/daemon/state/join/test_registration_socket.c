@@ -224,11 +224,13 @@ static void test_lowest_free_slot(void **state)
 	assert_int_equal(t->process[0]->pid, first);
 	assert_int_equal(t->process[1]->pid, second);
 	assert_int_equal(t->region.control->slot_limit, 2);
+	t->region.report->slot[0].heeds_owner = 1;
 	client_kill(first);
 	fixture_until(f, t->process_count == 1);
 	int third = client_spawn(f, t, 0, NULL);
 	assert_int_equal(t->process[0]->pid, third);
 	assert_int_equal(t->region.report->slot[0].generation, 2);
+	assert_int_equal(t->region.report->slot[0].heeds_owner, 0);
 	client_kill(second);
 	client_kill(third);
 }
