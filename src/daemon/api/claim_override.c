@@ -144,10 +144,8 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 int claims_override_terms(struct claim *claim, const struct claim_override *override,
 			  bool *ret_changed, struct error *err)
 {
-	if (claim->tenant)
-		return override_terms(claim, override, ret_changed, err);
-	return error_set(err, ENODEV, "claim '%s' could not be restored when allotd started: %s",
-			 claim_terms(claim)->claim.key, claim->parked->why);
+	int r = claim_check_in_force(claim, err);
+	return r < 0 ? r : override_terms(claim, override, ret_changed, err);
 }
 
 /* Returns true if the kubelet may request the claim again with its original terms, even after a user has changed the terms. */

@@ -42,6 +42,14 @@ const char *claim_parked_reason(const struct claim *claim)
 	return claim->parked ? claim->parked->why : "";
 }
 
+int claim_check_in_force(const struct claim *claim, struct error *err)
+{
+	return claim->tenant ? 0
+			     : error_set(err, ENODEV,
+					 "claim '%s' could not be restored when allotd started: %s",
+					 claim_terms(claim)->claim.key, claim->parked->why);
+}
+
 struct claim *claims_first(struct claims *claims)
 {
 	return TAILQ_FIRST(&claims->list);

@@ -30,6 +30,8 @@ const char *claim_uuid(const struct claim *claim, unsigned device);
 const struct promise *claim_original_promise(const struct claim *claim, unsigned device);
 /* Returns why the claim is parked, or "". */
 const char *claim_parked_reason(const struct claim *claim);
+/* Returns -ENODEV if the claim is parked. */
+int claim_check_in_force(const struct claim *claim, struct error *err);
 
 /*
  * Reads the store, if there is one, and puts its claims into force. Call after adopt_all() has taken over the former daemon's

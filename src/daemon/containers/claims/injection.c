@@ -51,18 +51,22 @@ static int add_env(struct injection *in, struct error *err, const char *name, co
 	return e->name && e->value ? 0 : no_memory(err);
 }
 
+static int add_path(struct injection_path **list, size_t *count, const char *container,
+		    const char *host, bool is_read_only, struct error *err)
+{
+	struct injection_path *grown = grow(*list, count, sizeof(*grown));
+	if (!grown)
+		return no_memory(err);
+	*list = grown;
+	struct injection_path *p = &grown[(*count)++];
+	*p = (struct injection_path){ strdup(container), strdup(host), is_read_only };
+	return p->container_path && p->host_path ? 0 : no_memory(err);
+}
+
 static int add_mount(struct injection *in, const char *container, const char *host,
 		     struct error *err)
 {
-	struct injection_mount *list = grow(in->mount, &in->mount_count, sizeof(*list));
-	if (!list)
-		return no_memory(err);
-	in->mount = list;
-	struct injection_mount *m = &list[in->mount_count++];
-	m->container_path = strdup(container);
-	m->host_path = strdup(host);
-	m->is_read_only = true;
-	return m->container_path && m->host_path ? 0 : no_memory(err);
+	return add_path(&in->mount, &in->mount_count, container, host, true, err);
 }
 
 static int add_node(struct injection *in, const char *dev, const char *leaf, struct error *err)
@@ -73,14 +77,16 @@ static int add_node(struct injection *in, const char *dev, const char *leaf, str
 	snprintf(container, sizeof(container), "/dev/%s", leaf);
 	if (stat(host, &st) < 0 || !S_ISCHR(st.st_mode))
 		return 0;
-	struct injection_device *list = grow(in->device, &in->device_count, sizeof(*list));
-	if (!list)
-		return no_memory(err);
-	in->device = list;
-	struct injection_device *d = &list[in->device_count++];
-	d->container_path = strdup(container);
-	d->host_path = strdup(host);
-	return d->container_path && d->host_path ? 0 : no_memory(err);
+	return add_path(&in->device, &in->device_count, container, host, false, err);
+}
+
+static void free_paths(struct injection_path *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		free(list[i].container_path);
+		free(list[i].host_path);
+	}
+	free(list);
 }
 
 void injection_free(struct injection *in)
@@ -89,17 +95,9 @@ void injection_free(struct injection *in)
 		free(in->env[i].name);
 		free(in->env[i].value);
 	}
-	for (size_t i = 0; i < in->mount_count; i++) {
-		free(in->mount[i].container_path);
-		free(in->mount[i].host_path);
-	}
-	for (size_t i = 0; i < in->device_count; i++) {
-		free(in->device[i].container_path);
-		free(in->device[i].host_path);
-	}
 	free(in->env);
-	free(in->mount);
-	free(in->device);
+	free_paths(in->mount, in->mount_count);
+	free_paths(in->device, in->device_count);
 	*in = (struct injection){ 0 };
 }
 
@@ -314,11 +312,8 @@ static int add_space(struct injection *in, const struct tenant *tenant, struct e
 	char path[NODE_PATH_MAX];
 	if (!space_pipe_dir(tenant, path))
 		return 0;
-	int r = add_mount(in, INJECTION_PIPE_DIR, path, err);
-	if (r < 0)
-		return r;
-	in->mount[in->mount_count - 1].is_read_only = false;
-	return space_each_variable(tenant, INJECTION_PIPE_DIR, add_variable, &adding);
+	int r = add_path(&in->mount, &in->mount_count, INJECTION_PIPE_DIR, path, false, err);
+	return r < 0 ? r : space_each_variable(tenant, INJECTION_PIPE_DIR, add_variable, &adding);
 }
 
 static int add_control(struct claims *claims, const struct claim *claim, struct injection *in,
@@ -362,11 +357,10 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
 		   struct error *err)
 {
 	struct injection in = { 0 };
-	if (!claim->tenant)
-		return error_set(err, ENODEV,
-				 "claim '%s' could not be restored when allotd started: %s",
-				 claim_terms(claim)->claim.key, claim_parked_reason(claim));
-	int r = fill(claims, claim, &in, err);
+	int r = claim_check_in_force(claim, err);
+	if (r < 0)
+		return r;
+	r = fill(claims, claim, &in, err);
 	if (r < 0) {
 		injection_free(&in);
 		return error_add(err, r, "claim '%s'", claim_terms(claim)->claim.key);

@@ -29,22 +29,17 @@ struct injection_env {
 	char *name, *value;
 };
 
-struct injection_mount {
+struct injection_path {
 	char *container_path, *host_path;
 	bool is_read_only;
-};
-
-/* A device node, for reading and writing but not mknod. */
-struct injection_device {
-	char *container_path, *host_path;
 };
 
 struct injection {
 	struct injection_env *env;
 	size_t env_count;
-	struct injection_mount *mount;
+	struct injection_path *mount;
 	size_t mount_count;
-	struct injection_device *device;
+	struct injection_path *device; /* device nodes, for reading and writing but not mknod */
 	size_t device_count;
 };
 

@@ -34,10 +34,9 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	int r = claims_check_key(key, err);
 	if (r < 0)
 		return r;
-	if (!claim->tenant)
-		return error_set(err, ENODEV,
-				 "claim '%s' could not be restored when allotd started: %s",
-				 claim_terms(claim)->claim.key, claim->parked->why);
+	r = claim_check_in_force(claim, err);
+	if (r < 0)
+		return r;
 	if (claims_find(claims, key))
 		return error_set(err, EEXIST, "claim '%s' already exists", key);
 	struct tenant_terms *terms = &claim->tenant->terms;

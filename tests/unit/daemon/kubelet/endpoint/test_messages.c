@@ -70,9 +70,9 @@ static char *word(const char *constant)
 static void test_allocated(void **state)
 {
 	struct injection_env env[] = { { word("K"), word("v") } };
-	struct injection_mount mounts[] = { { word("/in"), word("/out"), true },
+	struct injection_path mounts[] = { { word("/in"), word("/out"), true },
 					    { word("/a"), word("/b"), false } };
-	struct injection_device devices[] = { { word("/dev/x"), word("/dev/y") } };
+	struct injection_path devices[] = { { word("/dev/x"), word("/dev/y") } };
 	const struct injection injections[] = { { .env = env,
 						  .env_count = 1,
 						  .mount = mounts,
