@@ -118,26 +118,19 @@ static int read_devices(struct node *node, const json_t *request, struct claim_r
 static int read_claim(struct session *session, const json_t *request, struct claim_request *ret,
 		      struct error *err)
 {
-	const char *on_full = NULL;
-	int64_t priority = 0, arena_bytes = 0;
-	int r = request_read_priority(request, &priority, err);
+	int r = request_read_priority(request, &ret->priority, err);
 	if (r >= 0)
-		r = json_read_string(request, "on_full", &on_full, err);
+		r = request_read_on_full(request, &ret->on_full, err);
 	if (r >= 0)
 		r = elastic_choice_from_json(request, &ret->elastic, err);
 	if (r >= 0)
 		r = space_read_request(request, &ret->sharing, err);
 	if (r >= 0)
-		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
+		r = request_read_swap_arena(request, &ret->swap_arena_bytes, err);
 	if (r < 0)
 		return r;
-	if (on_full && on_full_parse(on_full, &ret->on_full) < 0)
-		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
-				 on_full);
 	ret->uid = session->uid;
 	ret->namespace_name = "";
-	ret->priority = (int)priority;
-	ret->swap_arena_bytes = (uint64_t)arena_bytes;
 	return read_devices(session->node, request, ret, err);
 }
 
@@ -150,14 +143,11 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	int r = read_key(request, &key, &wanted.tenant, err);
 	if (r >= 0)
 		r = session_check_tenants(session, err);
+	/* Fail if the name is in use: a person chose it, so the daemon must not choose another name instead. */
+	if (r >= 0)
+		r = claims_check_name(session->node, wanted.tenant, err);
 	if (r < 0)
 		return r;
-	/* Fail if the name is in use: a person chose it, so the daemon must not choose another name instead. */
-	if (node_find_tenant(session->node, wanted.tenant) ||
-	    claims_has_parked(claims, wanted.tenant))
-		return error_set(err, EEXIST,
-				 "name '%s' is in use: choose another name, or end that tenant first",
-				 wanted.tenant);
 	wanted.key = key.text;
 	r = read_claim(session, request, &wanted, err);
 	if (r >= 0)

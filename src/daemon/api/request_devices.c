@@ -196,7 +196,29 @@ int request_choose_devices(struct node *node, const json_t *request,
 						   : "");
 }
 
-int request_read_priority(const json_t *request, int64_t *ret, struct error *err)
+int request_read_priority(const json_t *request, int *ret, struct error *err)
 {
-	return json_read_int(request, "priority", -PRIORITY_MOST, PRIORITY_MOST, ret, err);
+	int64_t priority;
+	int r = json_read_int(request, "priority", -PRIORITY_MOST, PRIORITY_MOST, &priority, err);
+	if (r > 0)
+		*ret = (int)priority;
+	return r;
+}
+
+int request_read_on_full(const json_t *request, enum on_full *ret, struct error *err)
+{
+	const char *text;
+	int r = json_read_string(request, "on_full", &text, err);
+	if (r > 0 && on_full_parse(text, ret) < 0)
+		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap", text);
+	return r;
+}
+
+int request_read_swap_arena(const json_t *request, uint64_t *ret_bytes, struct error *err)
+{
+	int64_t bytes;
+	int r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &bytes, err);
+	if (r > 0)
+		*ret_bytes = (uint64_t)bytes;
+	return r;
 }

@@ -1,8 +1,9 @@
-/* Reads the "devices" of a request, and chooses cards for entries without one. Main thread only. */
+/* Reads a tenant's terms from a request, and chooses cards for "devices" without one. Main thread only. */
 #pragma once
 
 #include "abi/shm/region.h"
 #include "daemon/state/node/node.h"
+#include "daemon/state/tenant.h"
 #include "daemon/util/json.h"
 #include "policy/memory/promise.h"
 
@@ -25,5 +26,7 @@ int request_read_devices(struct node *node, const json_t *request,
 int request_choose_devices(struct node *node, const json_t *request,
 			   struct device_request list[REGION_MAX_DEVICES], struct error *err);
 
-/* Reads the request's "priority". Returns 1 if the request has a priority, 0 if not, or -EINVAL if it is out of range. */
-int request_read_priority(const json_t *request, int64_t *ret, struct error *err);
+/* Read a term of the tenant. Return 1 if the request has the member, 0 if not (*ret stays), or -EINVAL if it is not valid. */
+int request_read_priority(const json_t *request, int *ret, struct error *err);
+int request_read_on_full(const json_t *request, enum on_full *ret, struct error *err);
+int request_read_swap_arena(const json_t *request, uint64_t *ret_bytes, struct error *err);

@@ -90,21 +90,14 @@ static int choose_name(struct session *session, const json_t *request, char *nam
 				err, EEXIST,
 				"name '%s' is in use: that tenant was removed, but %u of its processes still live: end them, or choose another name",
 				wanted, tenant_living_count(used));
-		if (used || claims_has_parked(session->node->claims, wanted))
-			return error_set(
-				err, EEXIST,
-				"name '%s' is in use: choose another name, or end that tenant first",
-				wanted);
 		snprintf(name, REGION_NAME_MAX, "%s", wanted);
-		return 0;
+		return claims_check_name(session->node, wanted, err);
 	}
 	r = json_read_int(request, "pid", 1, INT32_MAX, &pid, err);
 	if (r < 0)
 		return r;
 	snprintf(name, REGION_NAME_MAX, "p%" PRId64, pid);
-	for (unsigned i = 2; node_find_tenant(session->node, name) ||
-			     claims_has_parked(session->node->claims, name);
-	     i++)
+	for (unsigned i = 2; claims_has_name(session->node, name); i++)
 		snprintf(name, REGION_NAME_MAX, "p%" PRId64 "-%u", pid, i);
 	return 0;
 }
@@ -193,15 +186,14 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 {
 	struct tenant_terms terms = { .uid = session->uid };
 	struct sharing_request wanted_sharing = { 0 };
-	const char *on_full = NULL;
-	int64_t priority = 0, host_bytes = 0, arena_bytes = 0;
+	int64_t host_bytes = 0;
 	int r = choose_name(session, request, terms.name, err);
 	if (r >= 0)
-		r = request_read_priority(request, &priority, err);
+		r = request_read_priority(request, &terms.priority, err);
 	if (r >= 0)
 		r = json_read_bool(request, "hold", &terms.hold, err);
 	if (r >= 0)
-		r = json_read_string(request, "on_full", &on_full, err);
+		r = request_read_on_full(request, &terms.on_full, err);
 	if (r >= 0)
 		r = elastic_choice_from_json(request, &terms.elastic, err);
 	if (r >= 0)
@@ -211,22 +203,14 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		terms.has_host_quota = r > 0;
 		terms.host_quota_bytes = (uint64_t)host_bytes;
 	}
-	if (r >= 0) {
-		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
-		terms.swap_arena_bytes = (uint64_t)arena_bytes;
-	}
-	if (r < 0)
-		return r;
-	if (on_full && on_full_parse(on_full, &terms.on_full) < 0)
-		return error_set(err, EINVAL, "on_full: '%.20s': must be fail, wait or swap",
-				 on_full);
-	r = read_wait_timeout(request, &terms, err);
+	if (r >= 0)
+		r = request_read_swap_arena(request, &terms.swap_arena_bytes, err);
+	if (r >= 0)
+		r = read_wait_timeout(request, &terms, err);
 	if (r >= 0)
 		r = space_read_request(request, &wanted_sharing, err);
-	if (r < 0)
-		return r;
-	terms.priority = (int)priority;
-	r = choose_devices(session->node, request, &terms, err);
+	if (r >= 0)
+		r = choose_devices(session->node, request, &terms, err);
 	if (r >= 0)
 		r = swap_check_terms(session->node, &terms, err);
 	if (r >= 0)
@@ -395,11 +379,9 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	int has_elastic = elastic_choice_from_json(request, &change.elastic, err);
 	if (has_elastic < 0)
 		return has_elastic;
-	int64_t priority = tenant->terms.priority;
-	int has_priority = request_read_priority(request, &priority, err);
+	int has_priority = request_read_priority(request, &change.priority, err);
 	if (has_priority < 0)
 		return has_priority;
-	change.priority = (int)priority;
 	int count = request_read_devices(session->node, request, list, err);
 	if (count < 0)
 		return count;

@@ -92,9 +92,12 @@ struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenan
 	return NULL;
 }
 
-bool claims_has_parked(const struct claims *claims, const char *name_or_id)
+bool claims_has_name(struct node *node, const char *name_or_id)
 {
+	const struct claims *claims = node->claims;
 	const struct claim *c;
+	if (node_find_tenant(node, name_or_id))
+		return true;
 	if (!claims || !claims->parked_count)
 		return false;
 	TAILQ_FOREACH(c, &claims->list, link)
@@ -111,7 +114,7 @@ int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct erro
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
 			return error_set_errno(err, errno, "can't get random numbers");
 		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
-	} while (node_find_tenant(node, id) || claims_has_parked(node->claims, id));
+	} while (claims_has_name(node, id));
 	return 0;
 }
 
@@ -253,9 +256,13 @@ int claims_check_key(const char *key, struct error *err)
 	return 0;
 }
 
-static bool name_is_used(const struct claims *claims, const char *name)
+int claims_check_name(struct node *node, const char *name, struct error *err)
 {
-	return node_find_tenant(claims->node, name) || claims_has_parked(claims, name);
+	return claims_has_name(node, name)
+		       ? error_set(err, EEXIST,
+				   "name '%s' is in use: choose another name, or end that tenant first",
+				   name)
+		       : 0;
 }
 
 void claims_make_name(const struct claims *claims, const char *requested, const char *id,
@@ -272,7 +279,7 @@ void claims_make_name(const struct claims *claims, const char *requested, const 
 	name[length] = '\0';
 	if (!isalnum((unsigned char)name[0]) || !*requested)
 		name[0] = 'c';
-	if (!is_cut && !name_is_used(claims, name))
+	if (!is_cut && !claims_has_name(claims->node, name))
 		return;
 	size_t room = most - strlen(id) - 1;
 	snprintf(name + (length < room ? length : room), REGION_NAME_MAX - room, "-%s", id);

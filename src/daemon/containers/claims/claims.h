@@ -86,10 +86,12 @@ unsigned claims_count(const struct claims *claims);
 /* Makes an id that no tenant and no parked claim has. Returns 0 or -errno. */
 int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 /*
- * Returns true if a parked claim's tenant has this name or id. The node does not list such a tenant, but its name and id stay
- * taken. `claims` may be NULL.
+ * Returns true if a tenant has this name or id, even the tenant of a parked claim, which the node does not list. node->claims
+ * may be NULL.
  */
-bool claims_has_parked(const struct claims *claims, const char *name_or_id);
+bool claims_has_name(struct node *node, const char *name_or_id);
+/* Returns -EEXIST if claims_has_name(). */
+int claims_check_name(struct node *node, const char *name, struct error *err);
 struct claims_counts claims_counts(const struct claims *claims);
 
 /* Adding returns -ENOSPC beyond CLAIMS_MAX_NEED_CHECKS. */
