@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/send_fds.h"
 #include "daemon/gpu/census.h"
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"
@@ -55,6 +56,8 @@ struct connection {
 	uint64_t out_since_ns;
 	struct session session;
 };
+
+_Static_assert(SESSION_MAX_FDS <= SEND_FDS_MAX, "a reply can carry all descriptors");
 
 struct control {
 	struct node *node;
@@ -146,24 +149,8 @@ static void connection_close(struct connection *c)
 /* Sends a part of the reply, with the session's descriptors if it is the first part. */
 static ssize_t send_some(struct connection *c)
 {
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(c->session.fds))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = c->out + c->out_sent,
-			     .iov_len = c->out_used - c->out_sent };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
-	size_t size = c->session.fd_count * sizeof(int);
-	if (size) {
-		message.msg_control = control.space;
-		message.msg_controllen = CMSG_SPACE(size);
-		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-		header->cmsg_level = SOL_SOCKET;
-		header->cmsg_type = SCM_RIGHTS;
-		header->cmsg_len = CMSG_LEN(size);
-		memcpy(CMSG_DATA(header), c->session.fds, size);
-	}
-	ssize_t n = sendmsg(c->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n = send_fds(c->fd, c->out + c->out_sent, c->out_used - c->out_sent, c->session.fds,
+			     c->session.fd_count, MSG_DONTWAIT | MSG_NOSIGNAL);
 	while (n > 0 && c->session.fd_count)
 		close(c->session.fds[--c->session.fd_count]);
 	return n;

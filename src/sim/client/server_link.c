@@ -12,6 +12,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/send_fds.h"
+
 #define GATE_LOOK_NS 200000000 /* how often a waiting call checks that the server still runs */
 
 struct link_pending {
@@ -141,31 +143,15 @@ void link_abort(struct link *l)
 /* Sends the whole request, and fd unless it is negative. A failure marks the link dead. Call with send_lock held. */
 static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
 	const unsigned char *at = (const unsigned char *)m;
 	size_t left = sizeof(*m);
 
 	while (left) {
-		struct iovec iov = { (void *)(uintptr_t)at, left };
-		struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 		ssize_t n;
 
 		if (atomic_load_explicit(&l->dead, memory_order_relaxed))
 			return LINK_DEAD;
-		if (fd >= 0) {
-			struct cmsghdr *cm = &control.header;
-
-			msg.msg_control = &control;
-			msg.msg_controllen = sizeof(control.bytes);
-			cm->cmsg_level = SOL_SOCKET;
-			cm->cmsg_type = SCM_RIGHTS;
-			cm->cmsg_len = CMSG_LEN(sizeof(int));
-			memcpy(CMSG_DATA(cm), &fd, sizeof(fd));
-		}
-		n = sendmsg(l->fd, &msg, MSG_NOSIGNAL);
+		n = send_fds(l->fd, at, left, &fd, fd >= 0, MSG_NOSIGNAL);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0) {

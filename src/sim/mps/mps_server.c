@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/send_fds.h"
 #include "sim/mps/mps_wire.h"
 
 struct client {
@@ -41,21 +42,9 @@ void mps_log(const char *format, ...)
 
 int mps_pass_client(int server_fd, int client_fd, int client_pid)
 {
-	union {
-		struct cmsghdr header;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = &client_pid, .iov_len = sizeof(client_pid) };
-	struct msghdr message = { .msg_iov = &iov,
-				  .msg_iovlen = 1,
-				  .msg_control = &control,
-				  .msg_controllen = sizeof(control.space) };
-
-	control.header = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-					   .cmsg_type = SCM_RIGHTS,
-					   .cmsg_len = CMSG_LEN(sizeof(int)) };
-	memcpy(CMSG_DATA(&control.header), &client_fd, sizeof(client_fd));
-	return sendmsg(server_fd, &message, MSG_NOSIGNAL) < 0 ? -errno : 0;
+	return send_fds(server_fd, &client_pid, sizeof(client_pid), &client_fd, 1, MSG_NOSIGNAL) < 0
+		       ? -errno
+		       : 0;
 }
 
 static void take(int fd, int pid)

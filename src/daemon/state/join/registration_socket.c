@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/send_fds.h"
 #include "daemon/export/trace/tenant_trace.h"
 #include "daemon/memory/swap/arena.h"
 #include "daemon/space/space_groups.h"
@@ -108,22 +109,7 @@ static void exchange_close(struct exchange *x)
 /* Does not block. Returns false on failure, such as a full socket buffer; the client then gets no answer. */
 static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(3 * sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)reply, .iov_len = size };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1 };
-	if (count) {
-		message.msg_control = control.space;
-		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
-		struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(count * sizeof(int));
-		memcpy(CMSG_DATA(c), fds, count * sizeof(int));
-	}
-	return sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+	return send_fds(fd, reply, size, fds, count, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
 static void refuse(int fd, const struct error *err)
