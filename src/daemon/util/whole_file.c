@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,16 @@
 
 #include "base/cleanup.h"
 #include "base/write_all.h"
+
+int whole_file_sync_dir(const char *path)
+{
+	char copy[PATH_MAX];
+	snprintf(copy, sizeof(copy), "%s", path);
+	cleanup_fd int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && fsync(fd) == 0)
+		return 0;
+	return errno == EINVAL ? 0 : -errno; /* EINVAL: the file system syncs no directories */
+}
 
 int whole_file_write(const char *path, const char *text, size_t size, bool sync)
 {
@@ -26,14 +37,16 @@ int whole_file_write(const char *path, const char *text, size_t size, bool sync)
 		r = -errno;
 	if (r < 0)
 		unlink(fresh);
-	return r;
+	return r >= 0 && sync ? whole_file_sync_dir(path) : r;
 }
 
 int whole_file_write_lines(const char *path, const char *lines, bool sync)
 {
 	if (*lines)
 		return whole_file_write(path, lines, strlen(lines), sync);
-	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
+	if (unlink(path) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return sync ? whole_file_sync_dir(path) : 0;
 }
 
 /* `text` has size + 1 bytes, for a NUL at its end. Returns -EFBIG if the file has more than `size` bytes. */

@@ -7,10 +7,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Replaces the file. With `sync`, returns only when the text is on the disk. If it fails (-errno), the old file stays. */
+/*
+ * Replaces the file. With `sync`, returns only when the text is on the disk. If it fails (-errno), the old file stays; but if
+ * only its directory could not be synced, the new file is there until the machine crashes.
+ */
 int whole_file_write(const char *path, const char *text, size_t size, bool sync);
 /* Like whole_file_write(), but removes the file if `lines` is "". */
 int whole_file_write_lines(const char *path, const char *lines, bool sync);
+/* Syncs the directory that contains `path`, after a file in it was renamed or removed. Returns 0 or -errno. */
+int whole_file_sync_dir(const char *path);
 
 /*
  * Reads the file. The caller frees *ret, which ends with a NUL. Returns -ENOENT if there is no file, -EFBIG if it exceeds

@@ -16,6 +16,7 @@
 #include "base/write_all.h"
 #include "daemon/containers/claims/container_paths.h"
 #include "daemon/containers/trust/file_bytes.h"
+#include "daemon/util/whole_file.h"
 
 #define LIBRARY_LEAF "liballot.so"
 #define PRELOAD_LEAF "ld.so.preload"
@@ -66,9 +67,12 @@ static int make(const struct library *library, const char *parent, const char *b
 		r = error_set_errno(err, errno, "%s", fresh);
 	if (r >= 0 && rename(fresh, library->dir) < 0)
 		r = error_set_errno(err, errno, "%s", library->dir);
-	if (r < 0)
+	if (r < 0) {
 		remove_made(fresh);
-	return r;
+		return r;
+	}
+	r = whole_file_sync_dir(library->dir);
+	return r < 0 ? error_set_errno(err, -r, "%s", parent) : 0;
 }
 
 /* Returns 1 if these bytes are installed, 0 if nothing is, -EBADMSG if the installed file differs or cannot be read. */
