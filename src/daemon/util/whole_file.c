@@ -70,23 +70,46 @@ static int read_all(int fd, char *text, size_t size, size_t *ret_size)
 	return 0;
 }
 
-int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size)
+static int read_plain(const char *path, int flags, size_t most_bytes, char **ret, size_t *ret_size,
+		      struct stat *ret_stat)
 {
-	struct stat st;
 	/* O_NONBLOCK, because opening a FIFO would otherwise block. */
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 || fstat(fd, &st) < 0)
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags);
+	if (fd < 0 || fstat(fd, ret_stat) < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(ret_stat->st_mode))
 		return -EINVAL;
-	if (st.st_size < 0 || (size_t)st.st_size > most_bytes)
+	if (ret_stat->st_size < 0 || (size_t)ret_stat->st_size > most_bytes)
 		return -EFBIG;
-	/* The size cannot change now: writers rename a new file over this one. */
-	cleanup_free char *text = malloc((size_t)st.st_size + 1);
-	int r = text ? read_all(fd, text, (size_t)st.st_size, ret_size) : -ENOMEM;
+	/* The size of a file that allotd writes cannot change now: writers rename a new file over this one. */
+	cleanup_free char *text = malloc((size_t)ret_stat->st_size + 1);
+	int r = text ? read_all(fd, text, (size_t)ret_stat->st_size, ret_size) : -ENOMEM;
 	if (r >= 0)
 		*ret = steal_pointer(&text);
 	return r;
+}
+
+int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size)
+{
+	struct stat st;
+	return read_plain(path, O_NOFOLLOW, most_bytes, ret, ret_size, &st);
+}
+
+int whole_file_read_foreign(const char *path, size_t most_bytes, char **ret, size_t *ret_size,
+			    struct stat *ret_stat, struct error *err)
+{
+	cleanup_free char *bytes = NULL;
+	struct stat st;
+	int r = read_plain(path, 0, most_bytes, &bytes, ret_size, &st);
+	if (r == -EINVAL || r == -EFBIG || (r >= 0 && !*ret_size))
+		return error_set(err, EINVAL, "%s: must be a file of 1 to %zu bytes", path,
+				 most_bytes);
+	if (r < 0)
+		return error_set_errno(err, -r, "%s", path);
+	*ret = steal_pointer(&bytes);
+	if (ret_stat)
+		*ret_stat = st;
+	return 0;
 }
 
 int whole_file_read_lines(const char *path, size_t most_bytes, void (*take)(void *data, char *line),

@@ -6,6 +6,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
 
 /*
  * Replaces the file. With `sync`, returns only when the text is on the disk. If it fails (-errno), the old file stays; but if
@@ -22,6 +25,13 @@ int whole_file_sync_dir(const char *path);
  * most_bytes, -EINVAL if it is not a plain file. Does not follow a symbolic link.
  */
 int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size);
+/*
+ * Reads a file that another program writes; follows symbolic links. *ret_stat (may be NULL) is the file's status from before the
+ * read. The file is unchanged while its status stays equal; only a write within the same tick of the kernel's clock can go
+ * unnoticed. Returns -EINVAL also if the file is empty or exceeds most_bytes.
+ */
+int whole_file_read_foreign(const char *path, size_t most_bytes, char **ret, size_t *ret_size,
+			    struct stat *ret_stat, struct error *err);
 /* Reads the file like whole_file_read(), and calls take(data, line) for each line that is not empty, without its newline. */
 int whole_file_read_lines(const char *path, size_t most_bytes, void (*take)(void *data, char *line),
 			  void *data);

@@ -15,7 +15,6 @@
 #include "base/paths.h"
 #include "base/write_all.h"
 #include "daemon/containers/claims/container_paths.h"
-#include "daemon/containers/trust/file_bytes.h"
 #include "daemon/util/whole_file.h"
 
 #define LIBRARY_LEAF "liballot.so"
@@ -85,7 +84,7 @@ static int check_installed(const struct library *library, const char *bytes, siz
 	if (access(library->dir, F_OK) < 0)
 		return errno == ENOENT ? 0 : error_set_errno(err, errno, "%s", library->dir);
 	snprintf(path, sizeof(path), "%s/%s", library->dir, LIBRARY_LEAF);
-	int r = file_bytes_read(path, LIBRARY_MAX_BYTES, &there, &there_size, NULL, err);
+	int r = whole_file_read_foreign(path, LIBRARY_MAX_BYTES, &there, &there_size, NULL, err);
 	if (r < 0 || there_size != size || memcmp(there, bytes, size) != 0)
 		return error_set(err, EBADMSG,
 				 "%s: is not the file that allotd installed: remove its "
@@ -113,7 +112,7 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 	char parent[STATE_DIR_MAX + 8];
 	cleanup_free char *bytes = NULL;
 	size_t size = 0;
-	int r = file_bytes_read(from, LIBRARY_MAX_BYTES, &bytes, &size, NULL, err);
+	int r = whole_file_read_foreign(from, LIBRARY_MAX_BYTES, &bytes, &size, NULL, err);
 	if (r < 0)
 		return r;
 	snprintf(parent, sizeof(parent), "%s/lib", state_dir);

@@ -16,7 +16,7 @@
 #include "base/paths.h"
 #include "base/symbols.h"
 #include "daemon/config/config.h"
-#include "daemon/containers/trust/file_bytes.h"
+#include "daemon/util/whole_file.h"
 #include "daemon/containers/trust/manifest.h"
 
 #define SIGNATURE_BYTES 64
@@ -205,8 +205,8 @@ static int read_signature(struct trust *trust, uint8_t ret[SIGNATURE_BYTES], str
 	cleanup_free char *bytes = NULL;
 	size_t size;
 	const char *path = trust->path[FILE_SIGNATURE];
-	int r = file_bytes_read(path, TEXT_MAX_BYTES, &bytes, &size, &trust->seen[FILE_SIGNATURE],
-				err);
+	int r = whole_file_read_foreign(path, TEXT_MAX_BYTES, &bytes, &size,
+					&trust->seen[FILE_SIGNATURE], err);
 	if (r < 0)
 		return error_add(err, r, "the manifest's signature");
 	if (size != SIGNATURE_BYTES)
@@ -226,14 +226,15 @@ static int read_manifest(struct trust *trust, struct manifest *ret, struct error
 	cleanup_free char *keys = NULL, *text = NULL;
 	uint8_t signature[SIGNATURE_BYTES];
 	size_t keys_size, size;
-	int r = file_bytes_read(keys_path, TEXT_MAX_BYTES, &keys, &keys_size,
-				&trust->seen[FILE_KEYS], err);
+	int r = whole_file_read_foreign(keys_path, TEXT_MAX_BYTES, &keys, &keys_size,
+					&trust->seen[FILE_KEYS], err);
 	if (r < 0)
 		return error_add(err, r, "library_keys");
 	r = check_owner(keys_path, &trust->seen[FILE_KEYS], err);
 	if (r < 0)
 		return r;
-	r = file_bytes_read(path, TEXT_MAX_BYTES, &text, &size, &trust->seen[FILE_MANIFEST], err);
+	r = whole_file_read_foreign(path, TEXT_MAX_BYTES, &text, &size, &trust->seen[FILE_MANIFEST],
+				    err);
 	if (r < 0)
 		return error_add(err, r, "library_manifest");
 	r = read_signature(trust, signature, err);
@@ -264,8 +265,8 @@ static int check(struct trust *trust, const char *path, struct error *err)
 	if (r >= 0)
 		r = read_manifest(trust, &manifest, err);
 	if (r >= 0)
-		r = file_bytes_read(path, LIBRARY_MAX_BYTES, &bytes, &size,
-				    &trust->seen[FILE_LIBRARY], err);
+		r = whole_file_read_foreign(path, LIBRARY_MAX_BYTES, &bytes, &size,
+					    &trust->seen[FILE_LIBRARY], err);
 	if (r >= 0)
 		r = hash_bytes(bytes, size, hash, err);
 	if (r < 0)

@@ -77,6 +77,22 @@ static void test_no_plain_file(void **state)
 	assert_int_equal(whole_file_read(path, MOST, &text, &size), -EINVAL);
 }
 
+static void test_foreign(void **state)
+{
+	cleanup_free char *text = NULL;
+	size_t size;
+	struct error err;
+	assert_int_equal(whole_file_write(other, "seen", 4, false), 0);
+	assert_int_equal(symlink(other, path), 0);
+	assert_int_equal(whole_file_read_foreign(path, 4, &text, &size, NULL, &err), 0);
+	assert_string_equal(text, "seen");
+	assert_int_equal(whole_file_read_foreign(path, 3, &text, &size, NULL, &err), -EINVAL);
+	assert_non_null(strstr(err.text, ": must be a file of 1 to 3 bytes"));
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(whole_file_read_foreign(path, 4, &text, &size, NULL, &err), -EINVAL);
+	assert_int_equal(whole_file_read_foreign("/none", 4, &text, &size, NULL, &err), -ENOENT);
+}
+
 static void test_the_old_one_stays(void **state)
 {
 	char fresh[80], seen[MOST] = "";
@@ -95,6 +111,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_lines, begin, end),
 		cmocka_unit_test_setup_teardown(test_bounds, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_plain_file, begin, end),
+		cmocka_unit_test_setup_teardown(test_foreign, begin, end),
 		cmocka_unit_test_setup_teardown(test_the_old_one_stays, begin, end),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
