@@ -77,22 +77,10 @@ void cgroups_parse(const char *mountinfo, const char *own, struct cgroups *ret)
 		ret->v1_memory.own[0] = '\0';
 }
 
-static char *read_whole(const char *path)
-{
-	cleanup_file FILE *f = fopen(path, "re");
-	char *text = NULL;
-	size_t size = 0;
-	if (f && getdelim(&text, &size, '\0', f) < 0) {
-		free(text);
-		text = strdup("");
-	}
-	return text;
-}
-
 int cgroups_find(struct cgroups *ret)
 {
-	cleanup_free char *mounts = read_whole("/proc/self/mountinfo");
-	cleanup_free char *own = mounts ? read_whole("/proc/self/cgroup") : NULL;
+	cleanup_free char *mounts = procfs_read_all("/proc/self/mountinfo");
+	cleanup_free char *own = mounts ? procfs_read_all("/proc/self/cgroup") : NULL;
 	if (!own)
 		return errno ? -errno : -ENOMEM;
 	cgroups_parse(mounts, own, ret);

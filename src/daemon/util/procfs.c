@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -36,6 +37,16 @@ int procfs_read(int pid, const char *name, char *text, size_t size)
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	return read_small(path, text, size);
+}
+
+char *procfs_read_all(const char *path)
+{
+	cleanup_file FILE *f = fopen(path, "re");
+	char *text = NULL;
+	size_t size = 0;
+	if (f && getdelim(&text, &size, '\0', f) < 0 && text)
+		*text = '\0';
+	return text;
 }
 
 bool procfs_is_same_program(int pid)

@@ -8,6 +8,9 @@
 /* Reads /proc/PID/NAME. Returns the text's length or -errno. Cuts a text longer than `size` - 1. */
 int procfs_read(int pid, const char *name, char *text, size_t size);
 
+/* Reads a text file of any length up to its first NUL. The caller frees the result: "" if it cannot be read, NULL if not opened. */
+char *procfs_read_all(const char *path);
+
 /*
  * Reads the start time in clock ticks since boot, which with the pid identifies a process. Returns -ESRCH if the process is
  * gone or a zombie, or another -errno if /proc cannot be read.

@@ -105,15 +105,9 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 
 static char *read_proc(int pid, const char *name)
 {
-	char path[64], *text = NULL;
-	size_t size = 0;
+	char path[64];
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
-	cleanup_file FILE *f = fopen(path, "re");
-	if (f && getdelim(&text, &size, '\0', f) < 0) {
-		free(text);
-		text = NULL;
-	}
-	return text;
+	return procfs_read_all(path);
 }
 
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *t)
