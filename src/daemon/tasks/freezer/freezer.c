@@ -129,6 +129,14 @@ static void set_holds(struct gpu_container *c, unsigned holds)
 	c->item.by_hand = holds != 0;
 }
 
+/* From now on, neither a request nor the policy holds the container. */
+static void end_holds(struct gpu_container *c)
+{
+	set_holds(c, 0);
+	if (freeze_is_held(&c->item))
+		freeze_resume(&c->item, clock_now_ns());
+}
+
 /* Thaws all containers: without the watchdog, a killed daemon would leave containers frozen until the next daemon starts. */
 static void watchdog_died(void *data, uint32_t events)
 {
@@ -141,9 +149,7 @@ static void watchdog_died(void *data, uint32_t events)
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
 		if (c->is_frozen) {
 			thaw(f, c);
-			set_holds(c, 0);
-			if (freeze_is_held(&c->item))
-				freeze_resume(&c->item, clock_now_ns());
+			end_holds(c);
 		}
 }
 
@@ -163,9 +169,7 @@ static void look_at_v1(void *data, uint32_t events)
 			 "after the thaw",
 			 CONTAINER_SHORT_ID, c->what.id);
 		thaw(f, c);
-		set_holds(c, 0);
-		if (freeze_is_held(&c->item))
-			freeze_resume(&c->item, clock_now_ns());
+		end_holds(c);
 	}
 }
 
@@ -418,9 +422,7 @@ int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err
 		return error_set(err, EALREADY,
 				 "container %.*s is not paused: there is nothing to resume",
 				 CONTAINER_SHORT_ID, c->what.id);
-	set_holds(c, 0);
-	if (freeze_is_held(&c->item))
-		freeze_resume(&c->item, clock_now_ns());
+	end_holds(c);
 	return thaw_by_request(f, c, err);
 }
 
