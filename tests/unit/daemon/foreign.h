@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/send_fds.h"
+
 /* Include cmocka.h before this file. */
 
 struct foreign_lingering {
@@ -54,21 +56,7 @@ static inline void foreign_end(struct foreign_lingering *l)
 /* Sends a message with a descriptor. */
 static inline void foreign_send(int socket, const void *data, size_t size, int fd)
 {
-	union {
-		struct cmsghdr align;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { (void *)(uintptr_t)data, size };
-	struct msghdr message = { .msg_iov = &iov,
-				  .msg_iovlen = 1,
-				  .msg_control = control.space,
-				  .msg_controllen = sizeof(control.space) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(int));
-	assert_int_equal(sendmsg(socket, &message, 0), size);
+	assert_int_equal(send_fds(socket, data, size, &fd, 1, 0), size);
 }
 
 /* Receives a message of one byte. Returns its descriptor. */
