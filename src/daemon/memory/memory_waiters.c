@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/node/drain.h"
 #include "daemon/state/tenant.h"
 #include "daemon/state/tenant_state.h"
 #include "daemon/state/use.h"
@@ -186,14 +185,6 @@ static void release_grant(struct tenant *t)
 	tenant_save_soon(t);
 }
 
-static uint64_t held_bytes(struct tenant *t)
-{
-	uint64_t sum = 0;
-	for (unsigned i = 0; i < t->terms.device_count; i++)
-		sum += tenant_usage(t, i).used_bytes;
-	return sum;
-}
-
 /* For a tenant with memory but no grant: on_full just became "wait", or the previous daemon's grant was not saved. */
 static void grant_held(struct tenant *t)
 {
@@ -250,12 +241,12 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 	switch (a->state) {
 	case MEMORY_WAIT_HOLDING:
 		follow_quota(t);
-		if (is_empty && !held_bytes(t))
+		if (is_empty && !tenant_used_bytes(t))
 			release_grant(t);
 		break;
 	case MEMORY_WAIT_NONE:
 	case MEMORY_WAIT_QUEUED:
-		if (held_bytes(t))
+		if (tenant_used_bytes(t))
 			grant_held(t);
 		else if (!has_request(t) && a->state == MEMORY_WAIT_QUEUED)
 			leave_queue(t, now_ns);
@@ -271,9 +262,7 @@ struct grant_card memory_wait_card(struct node *node, const struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
 	return (struct grant_card){ .size_bytes = card->info.memory_bytes,
-				    .taken_bytes = p.promised_bytes + p.unpromised_held_bytes +
-						   p.granted_bytes + p.movable_bytes +
-						   drain_bytes(card) + card->foreign_bytes +
+				    .taken_bytes = node_taken_bytes(card, &p) + p.movable_bytes +
 						   gpu_watch_starting_bytes(node->watch, card->index),
 				    .kept_bytes = card->kept_bytes };
 }

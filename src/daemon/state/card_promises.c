@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "daemon/state/node/drain.h"
 #include "daemon/state/pod_stage.h"
 #include "daemon/state/tenant.h"
 
@@ -72,18 +73,16 @@ static struct promise_card promised(struct node *node, const struct card *card,
 			const struct promise *q = &t->terms.device[i].promise;
 			if (t->terms.device[i].card != card)
 				continue;
+			struct stage_amount a = stage_amount_of(t, i);
 			p.tenant_count++;
-			p.promised_cores_pct += q->cores_pct;
+			p.promised_cores_pct += a.cores_pct;
+			p.granted_bytes += a.granted_bytes;
+			p.promised_bytes += a.promised_bytes;
 			if (is_off)
 				continue;
-			if (t->terms.on_full == ON_FULL_WAIT)
-				p.granted_bytes += tenant_taken_bytes(t, i);
-			else if (t->terms.on_full == ON_FULL_SWAP)
-				p.movable_bytes = q->quota_bytes > p.movable_bytes ? q->quota_bytes
-										   : p.movable_bytes;
-			else if (q->memory_given)
-				p.promised_bytes += q->quota_bytes;
-			else
+			if (t->terms.on_full == ON_FULL_SWAP && q->quota_bytes > p.movable_bytes)
+				p.movable_bytes = q->quota_bytes;
+			if (t->terms.on_full == ON_FULL_FAIL && !q->memory_given)
 				p.unpromised_held_bytes += tenant_usage(t, i).used_bytes;
 		}
 	}
@@ -109,6 +108,12 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 	struct promise_card p = promised(node, card, NULL, counts, "");
 	p.kept_bytes = 0;
 	return p;
+}
+
+uint64_t node_taken_bytes(const struct card *card, const struct promise_card *p)
+{
+	return p->promised_bytes + p->unpromised_held_bytes + p->granted_bytes +
+	       card->foreign_bytes + drain_bytes(card);
 }
 
 static double *user_sum(double *sums, uid_t *uids, size_t *count, uid_t uid)

@@ -15,6 +15,8 @@ struct tenant;
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);
+/* Returns how much of the card is promised, granted or held, without memory that can be moved off it or is reserved. */
+uint64_t node_taken_bytes(const struct card *card, const struct promise_card *p);
 /* Like node_promised(), but sums only the tenants that would run at the same time as a tenant made for claim `key`. */
 struct promise_card node_promised_beside(struct node *node, const struct card *card,
 					 const char *key);

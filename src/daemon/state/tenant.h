@@ -277,6 +277,8 @@ bool tenant_is_off_card(const struct tenant *tenant);
 
 /* Returns the usage of a device at one moment. */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
+/* Returns the memory that the tenant holds on all its devices. */
+uint64_t tenant_used_bytes(struct tenant *tenant);
 /* Returns the memory that a tenant with on_full "wait" occupies: its grant or, if that is more, the memory that it holds. */
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
 /* Returns the page-locked host memory that the processes report in their slots. No card's quota counts this memory. */

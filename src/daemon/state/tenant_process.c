@@ -133,6 +133,14 @@ void tenant_publish_unslotted(struct tenant *tenant)
 	}
 }
 
+uint64_t tenant_used_bytes(struct tenant *tenant)
+{
+	uint64_t sum = 0;
+	for (unsigned i = 0; i < tenant->terms.device_count; i++)
+		sum += tenant_usage(tenant, i).used_bytes;
+	return sum;
+}
+
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 {
 	uint64_t granted = tenant->memory_wait.granted_bytes[device];

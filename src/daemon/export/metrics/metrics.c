@@ -12,7 +12,7 @@
 #include "daemon/export/metrics/gather_figures.h"
 #include "daemon/export/metrics/metric.h"
 #include "daemon/export/metrics/metrics_names.h"
-#include "daemon/state/tenant.h"
+#include "daemon/state/join/adopt.h"
 #include "http/http_server.h"
 #include "http/bearer_token.h"
 
@@ -108,17 +108,15 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 /* Ready: the driver answers, and all processes of tenants taken over from an earlier daemon have connected to this daemon. */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {
-	const struct tenant *t;
 	*ret = (struct server_answer){ .status = 200, .line = "ready\n" };
 	if (census_wait_ns(m->node->census, clock_now_ns()) >= DRIVER_NS)
 		*ret = (struct server_answer){ .status = 503,
 					       .line = "not ready: the driver does not answer\n" };
-	TAILQ_FOREACH(t, &m->node->tenants, link)
-		if (t->adopting)
-			*ret = (struct server_answer){
-				.status = 503,
-				.line = "not ready: processes of the previous daemon have yet to connect\n"
-			};
+	if (adopt_is_any_expected(m->node))
+		*ret = (struct server_answer){
+			.status = 503,
+			.line = "not ready: processes of the previous daemon have yet to connect\n"
+		};
 }
 
 static const struct {

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "daemon/memory/swap/swap_orders.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/node/drain.h"
 #include "policy/memory/swap_schedule.h"
 
 #define POLL_NS (50 * NSEC_PER_MSEC)
@@ -161,8 +160,7 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	uint64_t taken = p.promised_bytes + p.unpromised_held_bytes + p.granted_bytes +
-			 p.kept_bytes + card->foreign_bytes + drain_bytes(card) +
+	uint64_t taken = node_taken_bytes(card, &p) + p.kept_bytes +
 			 node->swap_turns->margin_bytes[card->index];
 	return taken < card->info.memory_bytes ? card->info.memory_bytes - taken : 0;
 }

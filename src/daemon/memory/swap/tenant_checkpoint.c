@@ -11,7 +11,6 @@
 #include "daemon/memory/swap/swap_orders.h"
 #include "daemon/space/space_groups.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/node/drain.h"
 #include "daemon/state/node/subsystem.h"
 #include "daemon/state/tenant_state.h"
 
@@ -205,6 +204,22 @@ static int begin_to_leave(struct tenant *t, struct error *err)
 	return 0;
 }
 
+static bool is_moving(const struct tenant *t)
+{
+	enum checkpoint_place place = tenant_checkpoint_place(t);
+	return place == PLACE_LEAVING || place == PLACE_RETURNING;
+}
+
+static int check_still(const struct tenant *t, struct error *err)
+{
+	return is_moving(t)
+		       ? error_set(err, EBUSY,
+				   "tenant '%s': its GPU memory is being moved already (%s): "
+				   "wait, then try again",
+				   t->terms.name, checkpoint_place_name(tenant_checkpoint_place(t)))
+		       : 0;
+}
+
 int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 {
 	bool was_paused = t->terms.paused;
@@ -216,22 +231,15 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 			"tenant '%s' shares by space: memory of MPS clients can't be moved off "
 			"the GPU; pause it without --swap-out",
 			t->terms.name);
-	enum checkpoint_place place = tenant_checkpoint_place(t);
-	if (place != PLACE_IN && place != PLACE_STUCK)
-		return error_set(
-			err, EBUSY,
-			"tenant '%s': its GPU memory is being moved already (%s): wait, then try "
-			"again",
-			t->terms.name, checkpoint_place_name(place));
+	int r = check_still(t, err);
+	if (r < 0)
+		return r;
 	if (!t->process_count)
 		return error_set(err, ESRCH,
 				 "tenant '%s' has no process with GPU memory to move; pause it "
 				 "without --swap-out",
 				 t->terms.name);
-	uint64_t bytes = 0;
-	for (unsigned i = 0; i < t->terms.device_count; i++)
-		bytes += tenant_usage(t, i).used_bytes;
-	int r = swap_check_host_memory(t->node, bytes, err);
+	r = swap_check_host_memory(t->node, tenant_used_bytes(t), err);
 	if (r >= 0)
 		r = begin_to_leave(t, err);
 	if (r < 0)
@@ -271,8 +279,7 @@ static int check_room(struct tenant *t, struct error *err)
 		struct card *card = t->terms.device[i].card;
 		struct promise_card p = node_promised(t->node, card, t);
 		uint64_t wanted = wanted_bytes(t, i), most = card->info.memory_bytes;
-		uint64_t taken = p.promised_bytes + p.unpromised_held_bytes + p.granted_bytes +
-				 p.kept_bytes + card->foreign_bytes + drain_bytes(card);
+		uint64_t taken = node_taken_bytes(card, &p) + p.kept_bytes;
 		uint64_t left = taken < most ? most - taken : 0;
 		if (wanted > left)
 			return error_set(
@@ -288,14 +295,9 @@ static int check_room(struct tenant *t, struct error *err)
 
 int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 {
-	enum checkpoint_place place = tenant_checkpoint_place(t);
-	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
-		return error_set(
-			err, EBUSY,
-			"tenant '%s': its GPU memory is being moved already (%s): wait, then try "
-			"again",
-			t->terms.name, checkpoint_place_name(place));
-	int r = check_room(t, err);
+	int r = check_still(t, err);
+	if (r >= 0)
+		r = check_room(t, err);
 	if (r >= 0)
 		r = send_order(t, CHECKPOINT_IN, err);
 	if (r < 0)
@@ -310,19 +312,16 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 int tenant_checkpoint_outcome(struct tenant *t, struct error *err)
 {
 	struct tenant_checkpoint *c = t->checkpoint_request;
-	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (!c)
 		return 0;
-	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
+	if (is_moving(t))
 		return 1;
 	return c->failure.code ? error_set(err, c->failure.code, "%s", c->failure.text) : 0;
 }
 
 struct swap_progress tenant_checkpoint_progress(struct tenant *t)
 {
-	struct swap_progress p = { 0 };
-	for (unsigned i = 0; i < t->terms.device_count; i++)
-		p.total_bytes += tenant_usage(t, i).used_bytes;
+	struct swap_progress p = { .total_bytes = tenant_used_bytes(t) };
 	if (tenant_is_off_card(t))
 		p.moved_bytes = p.total_bytes = checkpoint_bytes(t->checkpoint);
 	return p;
