@@ -91,7 +91,10 @@ static int duration(const struct config *config, const char *value, char ret[TEX
 			i++;
 		if (!digits || digits > 12 || i == 4)
 			break;
-		sum_ms += strtod(at, NULL) * units[i].ms;
+		char *end;
+		sum_ms += strtod(at, &end) * units[i].ms;
+		if (end != at + digits)
+			break;
 		at += digits + letters;
 	}
 	if (!*value || (*at && strcmp(value, "0") != 0))

@@ -185,7 +185,7 @@ static void test_what_they_mean(void **state)
 	assert_int_equal(config.lock_expiry_ns, 90 * NSEC_PER_SEC);
 	set("node-lock-retry-timeout", "1500ms");
 	assert_int_equal(config.bind_limit_ns, 1500 * NSEC_PER_MSEC);
-	static const char *const wrong[] = { "", "5", "m", "5m0", "5d", "-5s", "5 s", "1.2.3x" };
+	static const char *const wrong[] = { "", "5", "m", "5m0", "5d", "-5s", "5 s", "1.2.3s", ".s" };
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		refuse("node-lock-timeout", wrong[i], "must be a duration such as 5m");
 	refuse("node-lock-retry-timeout", "0", "bind_limit: '0ms': must be");
