@@ -28,7 +28,7 @@ static const char *const lease_names[] = {
 
 static double rounded(double pct)
 {
-	return (double)(int64_t)(pct * 100 + 0.5) / 100;
+	return round(pct * 100) / 100;
 }
 
 static json_t *health_to_json(const struct card *card)
