@@ -74,7 +74,7 @@ struct arbitration {
 	struct arbiter_config config;
 	bool is_paced;
 	bool has_turns;
-	int had_lease; /* the last lease holder's index in the arbiter */
+	int had_lease; /* the last lease holder's index in the arbiter; -1: that tenant was removed */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
 	unsigned space_count;    /* tenants that share by space */

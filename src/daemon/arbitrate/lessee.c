@@ -75,6 +75,9 @@ struct lessee *lessee_remove(struct lessee *lessee)
 	a->lessee_count--;
 	arbitration_count_charge(a, lessee, arbiter_charged_ns(a->arbiter, lessee->index));
 	arbiter_remove(a->arbiter, lessee->index);
+	/* Another tenant may get the index. */
+	if (a->had_lease == lessee->index)
+		a->had_lease = -1;
 	if (a->spans)
 		arbitration_note_span(a, clock_now_ns());
 	a->process_count -= (unsigned)lessee->observer.count;
