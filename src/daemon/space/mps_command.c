@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@
 struct mps_command {
 	struct loop *loop;
 	struct loop_source *source, *timer;
-	int fd; /* reads the output of the tool (MPS_PROGRAM) */
+	int fd; /* reads the output of the tool (MPS_PROGRAM); then the pidfd of the tool */
 	pid_t pid;
 	mps_command_done done;
 	void *data;
@@ -21,7 +22,7 @@ struct mps_command {
 	char text[MPS_ANSWER_MAX];
 };
 
-/* Returns the exit status of the tool (MPS_PROGRAM). Does not wait long: the tool has closed its output, or is killed here. */
+/* Returns the exit status of the tool (MPS_PROGRAM). Does not wait long: the tool has ended, or is killed here. */
 static int reap(struct mps_command *c, bool is_killed)
 {
 	int status = 0;
@@ -53,6 +54,22 @@ static void end(struct mps_command *c, bool is_late)
 	done(data, is_late ? -ETIMEDOUT : status, text);
 }
 
+static void tool_ended(void *data, uint32_t events)
+{
+	end(data, false);
+}
+
+/* The tool has closed its output, but may hang before its end: the timer must still be able to kill it. */
+static void wait_for_end(struct mps_command *c)
+{
+	c->source = loop_remove(c->source);
+	close_fd(&c->fd);
+	c->fd = (int)syscall(SYS_pidfd_open, c->pid, 0); /* close-on-exec */
+	/* Linux before 5.3 has no pidfd. */
+	if (c->fd < 0 || loop_add(c->loop, c->fd, EPOLLIN, tool_ended, c, &c->source) < 0)
+		end(c, false);
+}
+
 static void output_ready(void *data, uint32_t events)
 {
 	struct mps_command *c = data;
@@ -67,7 +84,7 @@ static void output_ready(void *data, uint32_t events)
 		c->length += is_full ? 0 : (size_t)n;
 		return;
 	}
-	end(c, false);
+	wait_for_end(c);
 }
 
 static void late(void *data, uint32_t events)
