@@ -96,7 +96,7 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 	pid_t child = fork();
 	if (child == 0)
 		spawn_detached(fds[1], argv);
-	close(fds[1]);
+	close_fd(&fds[1]); /* leaves errno as it is */
 	if (child < 0)
 		return error_set_errno(err, errno,
 				       "can't start the helper process that moves GPU memory: fork");
