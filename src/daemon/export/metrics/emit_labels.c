@@ -126,7 +126,7 @@ void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *
 		const struct metrics_tenant_device *d = &f->tenant_device[i];
 		for (size_t k = 0; d->is_elastic && k < sizeof(reasons) / sizeof(reasons[0]); k++)
 			sample(x, m, d->labels, "reason", lend_reason_name(reasons[k]),
-			       d->lend_reason == reasons[k]);
+			       d->lessee.lend_reason == reasons[k]);
 	}
 }
 
@@ -135,19 +135,19 @@ void emit_steps(const struct metric *m, const struct metrics_figures *f, struct 
 	char name[64];
 	for (size_t i = 0; i < f->tenant_device_count; i++) {
 		const struct metrics_tenant_device *d = &f->tenant_device[i];
-		if (!d->steps.count)
+		if (!d->lessee.steps.count)
 			continue;
 		struct exposition_labels p50 = labels_of(d->labels), p99 = p50;
 		add(&p50, "quantile", "0.5");
 		add(&p99, "quantile", "0.99");
-		if (d->steps.is_known) {
-			exposition_seconds(x, m->name, p50.text, d->steps.p50_ns);
-			exposition_seconds(x, m->name, p99.text, d->steps.p99_ns);
+		if (d->lessee.steps.is_known) {
+			exposition_seconds(x, m->name, p50.text, d->lessee.steps.p50_ns);
+			exposition_seconds(x, m->name, p99.text, d->lessee.steps.p99_ns);
 		}
 		snprintf(name, sizeof(name), "%s_sum", m->name);
-		exposition_seconds(x, name, d->labels, d->steps.sum_ns);
+		exposition_seconds(x, name, d->labels, d->lessee.steps.sum_ns);
 		snprintf(name, sizeof(name), "%s_count", m->name);
-		exposition_whole(x, name, d->labels, d->steps.count);
+		exposition_whole(x, name, d->labels, d->lessee.steps.count);
 	}
 }
 
@@ -213,13 +213,9 @@ void emit_tenant_moves(const struct metric *m, const struct metrics_figures *f, 
 void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
 			   struct exposition *x)
 {
-	static const char *const states[METRICS_CONTAINER_STATES] = {
-		[METRICS_CONTAINER_RUNNING] = "running", [METRICS_CONTAINER_STARTING] = "starting",
-		[METRICS_CONTAINER_WAITING] = "waiting", [METRICS_CONTAINER_PAUSED] = "paused",
-		[METRICS_CONTAINER_ENDED] = "ended",
-	};
-	for (size_t k = 0; f->daemon.is_watching && k < METRICS_CONTAINER_STATES; k++)
-		sample(x, m, "", "state", states[k], f->daemon.containers[k]);
+	for (unsigned k = 0; f->daemon.is_watching && k < FREEZER_STATES; k++)
+		sample(x, m, "", "state", freezer_state_text((enum freezer_state)k),
+		       f->daemon.containers[k]);
 }
 
 void emit_allocation_failures(const struct metric *m, const struct metrics_figures *f,

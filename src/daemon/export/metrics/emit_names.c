@@ -32,22 +32,22 @@ typedef double (*figure)(const struct metrics_tenant_device *d);
 
 static double use(const struct metrics_tenant_device *d)
 {
-	return d->cores_got_pct;
+	return d->lessee.got_1s_pct;
 }
 
 static double memory(const struct metrics_tenant_device *d)
 {
-	return (double)d->used_bytes / MIB;
+	return (double)d->usage.used_bytes / MIB;
 }
 
 static double use_asked(const struct metrics_tenant_device *d)
 {
-	return d->cores_asked_pct / 100;
+	return d->promise.cores_pct / 100;
 }
 
 static double memory_asked(const struct metrics_tenant_device *d)
 {
-	return (double)d->quota_bytes / MIB;
+	return (double)d->promise.quota_bytes / MIB;
 }
 
 static struct exposition_labels text_of_pod(const struct metrics_figures *f,

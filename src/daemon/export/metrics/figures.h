@@ -16,8 +16,8 @@
 #include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/state/tenant.h"
-#include "policy/lease/rules/lend.h"
 #include "daemon/space/space_groups.h"
+#include "daemon/tasks/freezer/freezer.h"
 #include "daemon/tasks/violation/violations.h"
 
 /* Enough for the longest set of labels, that of struct metrics_container_device. */
@@ -25,15 +25,6 @@
 #define METRICS_LIBRARIES 4
 #define METRICS_HOST_MAX 65
 #define METRICS_INDEX_MAX 12
-
-enum metrics_container_state {
-	METRICS_CONTAINER_RUNNING,
-	METRICS_CONTAINER_STARTING,
-	METRICS_CONTAINER_WAITING,
-	METRICS_CONTAINER_PAUSED,
-	METRICS_CONTAINER_ENDED,
-	METRICS_CONTAINER_STATES
-};
 
 struct metrics_daemon {
 	char labels[1]; /* always empty: the daemon's samples have no labels in common */
@@ -71,20 +62,18 @@ struct metrics_daemon {
 	struct dra_figures dra;
 	bool is_watching; /* GPU work is watched; if false, the fields below are unknown */
 	uint64_t tasks, tasks_begun;
-	uint64_t containers[METRICS_CONTAINER_STATES], containers_without;
-	uint64_t freezes, thaws, frozen_ns, freeze_failures;
+	uint64_t containers[FREEZER_STATES], containers_without;
+	struct freezer_figures freezer;
 };
 
 struct metrics_card {
 	char labels[METRICS_LABELS_MAX];
 	const char *name, *policy, *uuid;
 	char index[METRICS_INDEX_MAX];
-	uint64_t tenants;
+	struct promise_card promised;
+	struct arbitration_figures arbitration;
 	bool used_known;
-	uint64_t memory_bytes, used_bytes, promised_bytes, granted_bytes, kept_bytes;
-	uint64_t foreign_bytes, draining_bytes, context_bytes;
-	double cores_promised_pct, busy_pct;
-	uint64_t charged_ns, quantum_ns, handover_ns;
+	uint64_t memory_bytes, used_bytes, kept_bytes, foreign_bytes, draining_bytes, context_bytes;
 	bool has_sensor; /* the policy takes the processes' use from NVML, not from busy time */
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
@@ -128,7 +117,10 @@ struct metrics_tenant_device {
 	/* labels of the metrics under HAMi's names; "" if those are not exported */
 	char hami_labels[EXPOSITION_LABELS_MAX];
 	const char *index, *uuid;
-	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
+	struct promise promise;
+	struct tenant_usage usage;
+	struct lessee_figures lessee;
+	uint64_t context_bytes, buffer_bytes;
 	bool has_worked;
 	uint64_t rested_ns; /* time since its last work on the device; valid if has_worked */
 	bool waits;         /* on_full is "wait" */
@@ -136,15 +128,8 @@ struct metrics_tenant_device {
 	bool has_swap_figures;
 	uint64_t swappable_bytes, swapped_bytes;
 	uint64_t stays_contexts_bytes, stays_known_bytes, stays_other_bytes;
-	double cores_asked_pct, cores_guaranteed_pct, cores_limit_pct, cores_limit_now_pct;
-	double cores_lent_pct, cores_spare_pct, cores_got_pct, cores_delta_pct;
+	double cores_guaranteed_pct, cores_lent_pct, cores_delta_pct;
 	bool is_elastic;
-	enum lend_reason lend_reason;
-	uint64_t lends, reclaims;
-	uint64_t charged_ns, overrun_ns, throttled_ns, gate_ns;
-	uint64_t leases, expired, turns, turns_given_up, denied;
-	struct step_figures steps;
-	bool is_stopped;
 };
 
 struct metrics_container {

@@ -8,22 +8,6 @@
 #include "daemon/tasks/freezer/freezer.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-static enum metrics_container_state state_of(const struct gpu_container *c)
-{
-	static const struct {
-		const char *name;
-		enum metrics_container_state state;
-	} states[] = { { "starting", METRICS_CONTAINER_STARTING },
-		       { "waiting", METRICS_CONTAINER_WAITING },
-		       { "paused", METRICS_CONTAINER_PAUSED },
-		       { "ended", METRICS_CONTAINER_ENDED } };
-	const char *name = freezer_state_name(c);
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-		if (!strcmp(states[i].name, name))
-			return states[i].state;
-	return METRICS_CONTAINER_RUNNING;
-}
-
 static void label_container(char *labels, const struct gpu_container *c)
 {
 	exposition_label(labels, METRICS_LABELS_MAX, "container", c->what.id);
@@ -63,7 +47,6 @@ int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics
 	if (!node->watch)
 		return 0;
 	const struct gpu_tasks *tasks = gpu_watch_tasks(node->watch);
-	struct freezer_figures freezer = freezer_figures(gpu_watch_freezer(node->watch), now_ns);
 	TAILQ_FOREACH(c, &tasks->containers, link)
 		count += has_samples(c);
 	f->container = calloc(count + 1, sizeof(*f->container));
@@ -71,7 +54,7 @@ int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics
 	if (!f->container || !f->container_device)
 		return -ENOMEM;
 	TAILQ_FOREACH(c, &tasks->containers, link) {
-		f->daemon.containers[state_of(c)]++;
+		f->daemon.containers[freezer_state(c)]++;
 		f->daemon.containers_without += c->live && !c->has_library;
 		if (has_samples(c))
 			gather_container(node, c, now_ns, f);
@@ -79,9 +62,6 @@ int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics
 	f->daemon.is_watching = true;
 	f->daemon.tasks = tasks->live_count;
 	f->daemon.tasks_begun = tasks->begun;
-	f->daemon.freezes = freezer.freezes;
-	f->daemon.thaws = freezer.thaws;
-	f->daemon.frozen_ns = freezer.frozen_ns;
-	f->daemon.freeze_failures = freezer.failures;
+	f->daemon.freezer = freezer_figures(gpu_watch_freezer(node->watch), now_ns);
 	return 0;
 }

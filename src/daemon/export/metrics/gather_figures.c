@@ -39,36 +39,27 @@ void metrics_label_card(char *labels, const struct card *card)
 
 static void gather_card(struct node *node, struct card *card, struct metrics_card *m)
 {
-	struct promise_card p = node_promised(node, card, NULL);
-	struct arbitration_figures f = arbitration_figures(card->arbitration);
 	const struct arbiter_config *policy = &node->config.arbiter;
 	*m = (struct metrics_card){
 		.name = card->info.name,
 		.uuid = card->info.uuid_text,
-		.tenants = p.tenant_count,
+		.promised = node_promised(node, card, NULL),
+		.arbitration = arbitration_figures(card->arbitration),
 		.policy = config_policy_name(policy->policy),
 		.used_known = card->memory_known,
 		.memory_bytes = card->info.memory_bytes,
 		.used_bytes = card->memory_used_bytes,
-		.promised_bytes = p.promised_bytes,
-		.granted_bytes = p.granted_bytes,
 		.kept_bytes = card->kept_bytes,
 		.foreign_bytes = card->foreign_bytes,
 		.draining_bytes = drain_bytes(card),
 		.context_bytes = card->context_bytes,
-		.cores_promised_pct = p.promised_cores_pct,
-		.busy_pct = f.busy_pct,
-		.charged_ns = f.charged_ns,
-		.quantum_ns = f.quantum_ns,
-		.handover_ns = f.handover_ns,
 		.has_sensor = card->sensor,
-		.sensor_fallbacks = f.unlisted + sensor_failures(card->sensor),
 		.swapped_out_bytes = card->swapped_out_bytes,
 		.is_healthy = !card->health.is_bad,
 		.is_cordoned = card->is_cordoned || card->is_cordoned_by_settings,
 	};
-	for (unsigned i = 0; i < GPU_FAULT_KINDS; i++)
-		m->faults[i] = card->faults[i];
+	m->sensor_fallbacks = m->arbitration.unlisted + sensor_failures(card->sensor);
+	memcpy(m->faults, card->faults, sizeof(m->faults));
 	snprintf(m->index, sizeof(m->index), "%u", card->index);
 	metrics_label_card(m->labels, card);
 }
@@ -133,7 +124,7 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 	return sum < most ? sum : most;
 }
 
-/* `devices`: the figures of the tenant's devices, in order; their used_bytes must be set. */
+/* `devices`: the figures of the tenant's devices, in order; their `usage` must be set. */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 			struct metrics_tenant_device *devices)
 {
@@ -143,7 +134,7 @@ static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		const struct swap_device_figures *d = &f.device[i];
 		uint64_t known = d->movable_bytes + d->kept_bytes + d->context_bytes;
-		uint64_t used = devices[i].used_bytes;
+		uint64_t used = devices[i].usage.used_bytes;
 		devices[i].has_swap_figures = m->has_swap_figures;
 		devices[i].swappable_bytes = d->movable_bytes;
 		devices[i].swapped_bytes = d->out_bytes;
@@ -202,47 +193,26 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 				 const struct metrics_card *card, uint64_t now_ns,
 				 struct metrics_tenant_device *m)
 {
-	uint64_t contexts = context_bytes(t, i);
 	const struct tenant_device_terms *d = &t->terms.device[i];
-	struct tenant_usage usage = tenant_usage(t, i);
 	*m = (struct metrics_tenant_device){
-		.quota_bytes = d->promise.quota_bytes,
-		.used_bytes = usage.used_bytes,
-		.unnamed_bytes = usage.unnamed_bytes,
+		.index = card->index,
+		.uuid = d->card->info.uuid_text,
+		.promise = d->promise,
+		.usage = tenant_usage(t, i),
+		.lessee = *f,
+		.context_bytes = context_bytes(t, i),
+		.has_worked = t->device[i].worked_ns,
 		.waits = t->terms.on_full == ON_FULL_WAIT,
 		.granted_bytes = t->memory_wait.granted_bytes[i],
 		.reserve_bytes = d->promise.reserve_bytes ? d->promise.reserve_bytes
 							  : d->promise.quota_bytes,
-		.cores_asked_pct = d->promise.cores_pct,
 		.cores_guaranteed_pct = t->device[i].guaranteed_pct,
-		.cores_limit_pct = d->promise.limit_pct,
-		.cores_limit_now_pct = f->limit_now_pct,
 		.cores_lent_pct = f->limit_now_pct - tenant_limit_pct(t, i),
-		.cores_spare_pct = f->spare_pct,
-		.cores_got_pct = f->got_1s_pct,
 		.cores_delta_pct = tenant_delta_pct(t, i, f),
 		.is_elastic = elastic_is_on(t),
-		.lend_reason = f->lend_reason,
-		.lends = f->lends,
-		.reclaims = f->reclaims,
-		.charged_ns = f->account.charged_ns,
-		.overrun_ns = f->account.overrun_ns,
-		.throttled_ns = f->account.waited_ns,
-		.gate_ns = usage.waited_ns,
-		.leases = f->account.leases,
-		.expired = f->account.expired,
-		.turns = f->turns,
-		.turns_given_up = f->turns_given_up,
-		.denied = usage.denied,
-		.steps = f->steps,
-		.is_stopped = f->stopped,
 	};
-	uint64_t known = m->unnamed_bytes + contexts;
-	m->index = card->index;
-	m->uuid = d->card->info.uuid_text;
-	m->context_bytes = contexts;
-	m->buffer_bytes = m->used_bytes > known ? m->used_bytes - known : 0;
-	m->has_worked = t->device[i].worked_ns;
+	uint64_t used = m->usage.used_bytes, known = m->usage.unnamed_bytes + m->context_bytes;
+	m->buffer_bytes = used > known ? used - known : 0;
 	m->rested_ns = now_ns > t->device[i].worked_ns ? now_ns - t->device[i].worked_ns : 0;
 	if (m->waits)
 		m->wanted_bytes = memory_wait_wanted_bytes(t, i);
@@ -330,13 +300,14 @@ static void gather_fragments(const struct metrics_figures *f, struct metrics_dae
 	double memory = 0, cores = 0, begun_memory = 0, begun_cores = 0;
 	for (size_t i = 0; i < f->card_count; i++) {
 		const struct metrics_card *c = &f->card[i];
-		uint64_t taken = c->promised_bytes + c->granted_bytes;
+		const struct promise_card *p = &c->promised;
+		uint64_t taken = p->promised_bytes + p->granted_bytes;
 		double bytes = taken < c->memory_bytes ? (double)(c->memory_bytes - taken) : 0;
-		double pct = c->cores_promised_pct < 100 ? 100 - c->cores_promised_pct : 0;
+		double pct = p->promised_cores_pct < 100 ? 100 - p->promised_cores_pct : 0;
 		memory += bytes;
 		cores += pct;
-		begun_memory += c->tenants ? bytes : 0;
-		begun_cores += c->tenants ? pct : 0;
+		begun_memory += p->tenant_count ? bytes : 0;
+		begun_cores += p->tenant_count ? pct : 0;
 	}
 	m->has_free_memory = memory > 0;
 	m->has_free_cores = cores > 0;

@@ -439,17 +439,28 @@ struct freezer_figures freezer_figures(const struct freezer *f, uint64_t now_ns)
 	return figures;
 }
 
-const char *freezer_state_name(const struct gpu_container *c)
+enum freezer_state freezer_state(const struct gpu_container *c)
 {
 	if (c->item.by_hand)
-		return "paused";
+		return FREEZER_STATE_PAUSED;
 	if (freeze_is_held(&c->item))
-		return "waiting";
+		return FREEZER_STATE_WAITING;
 	if (c->is_frozen) /* its thaw failed */
-		return "paused";
+		return FREEZER_STATE_PAUSED;
 	if (!c->live)
-		return "ended";
-	return c->item.phase == FREEZE_STARTING ? "starting" : "running";
+		return FREEZER_STATE_ENDED;
+	return c->item.phase == FREEZE_STARTING ? FREEZER_STATE_STARTING : FREEZER_STATE_RUNNING;
+}
+
+const char *freezer_state_text(enum freezer_state state)
+{
+	static const char *const texts[] = { "running", "starting", "waiting", "paused", "ended" };
+	return texts[state];
+}
+
+const char *freezer_state_name(const struct gpu_container *c)
+{
+	return freezer_state_text(freezer_state(c));
 }
 
 uint64_t freezer_frozen_ns(const struct gpu_container *c, uint64_t now_ns)

@@ -63,9 +63,17 @@ struct freezer_figures {
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
-/*
- * Returns "running", "starting", "waiting" (frozen at its start), "paused" (by an enum freezer_hold, or because a thaw failed)
- * or "ended".
- */
+/* WAITING: frozen at its start; PAUSED: frozen by an enum freezer_hold, or because a thaw failed. */
+enum freezer_state {
+	FREEZER_STATE_RUNNING,
+	FREEZER_STATE_STARTING,
+	FREEZER_STATE_WAITING,
+	FREEZER_STATE_PAUSED,
+	FREEZER_STATE_ENDED,
+	FREEZER_STATES
+};
+enum freezer_state freezer_state(const struct gpu_container *container);
+/* Returns "running" and so on. freezer_state_name(): of the container's present state. */
+const char *freezer_state_text(enum freezer_state state);
 const char *freezer_state_name(const struct gpu_container *container);
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

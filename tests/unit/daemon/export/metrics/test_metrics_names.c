@@ -65,11 +65,11 @@ static void test_pods(void **state)
 	char *text;
 	size_t length;
 	device[0] = (struct metrics_tenant_device){ .index = "3",
-						    .used_bytes = 1 << 20,
-						    .cores_got_pct = 12.5 };
+						    .usage.used_bytes = 1 << 20,
+						    .lessee.got_1s_pct = 12.5 };
 	device[1] = (struct metrics_tenant_device){ .index = "5",
-						    .used_bytes = 5 << 19,
-						    .cores_got_pct = 25 };
+						    .usage.used_bytes = 5 << 19,
+						    .lessee.got_1s_pct = 25 };
 	assert_int_equal(metrics_write_sets(&(struct metric_set){ metrics_rows_gpu_manager, 2 }, 1,
 					    &f, &text, &length),
 			 0);

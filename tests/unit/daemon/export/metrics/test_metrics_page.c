@@ -50,10 +50,10 @@ static struct metrics_figures one_of_each(void)
 		.labels = "tenant=\"t\"", .id = "1", .on_full = "fail", .condition = TENANT_WAITING
 	};
 	tenant_device = (struct metrics_tenant_device){ .labels = "tenant=\"t\",device=\"0\"",
-							.cores_asked_pct = 45.5,
+							.promise.cores_pct = 45.5,
 							.cores_delta_pct = 1.5,
-							.charged_ns = 2500000000,
-							.is_stopped = true };
+							.lessee.account.charged_ns = 2500000000,
+							.lessee.stopped = true };
 	container = (struct metrics_container){ .labels = "container=\"c\"" };
 	container_device = (struct metrics_container_device){ .labels = "container=\"c\"" };
 	return (struct metrics_figures){ .daemon = { .version = "1", .driver = "2" },
@@ -150,7 +150,7 @@ static void test_what_is_not_known_is_absent(void **state)
 static void test_steps_are_a_summary(void **state)
 {
 	struct metrics_figures f = one_of_each();
-	struct step_figures *s = &f.tenant_device->steps;
+	struct step_figures *s = &f.tenant_device->lessee.steps;
 	s->count = 7;
 	s->sum_ns = 3500000000;
 	char *page = write_page(&f);
