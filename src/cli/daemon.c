@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include "base/paths.h"
 #include "base/install.h"
+#include "base/unix_connect.h"
 #include "cli/probe.h"
 #include "cli/spawn.h"
 #include "client/find.h"
@@ -87,18 +87,12 @@ static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 /* Returns true if a server listens at the socket, even a stopped server whose queue of connections is full. Never waits. */
 static bool answers(const char *socket_path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	cleanup_fd int fd = -1;
+	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
 
-	if (strlen(socket_path) >= sizeof(address.sun_path))
-		return false;
-	strcpy(address.sun_path, socket_path);
-	for (int type = 0; type < 2; type++) {
-		close_fd(&fd);
-		fd = socket(AF_UNIX,
-			    (type ? SOCK_SEQPACKET : SOCK_STREAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-		if (fd >= 0 && (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ||
-				errno == EAGAIN))
+	for (size_t i = 0; i < 2; i++) {
+		cleanup_fd int fd = unix_connect(socket_path, types[i] | SOCK_NONBLOCK);
+
+		if (fd >= 0 || fd == -EAGAIN)
 			return true;
 	}
 	return false;

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/unix_connect.h"
 #include "cli/child_output.h"
 #include "cli/doctor/version.h"
 #include "cli/run/command_child.h"
@@ -58,17 +58,12 @@ void gather_program_version(const char *program, char ret[FACT_NAME_MAX])
 
 enum fact gather_listens(const struct host *host, const char *path, int type)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	cleanup_fd int fd = host_is_local(host) ? unix_connect(path, type | SOCK_NONBLOCK)
+						: -EOPNOTSUPP;
 
-	if (!host_is_local(host) || strlen(path) >= sizeof(address.sun_path))
-		return FACT_UNKNOWN;
-	strcpy(address.sun_path, path);
-	cleanup_fd int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-		return fd < 0 ? FACT_UNKNOWN : FACT_YES;
-	return errno == ECONNREFUSED || errno == ENOENT ? FACT_NO
-	       : errno == EAGAIN                        ? FACT_YES
-							: FACT_UNKNOWN;
+	if (fd >= 0 || fd == -EAGAIN)
+		return FACT_YES;
+	return fd == -ECONNREFUSED || fd == -ENOENT ? FACT_NO : FACT_UNKNOWN;
 }
 
 struct library {

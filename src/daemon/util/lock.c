@@ -9,12 +9,12 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/paths.h"
+#include "base/unix_connect.h"
 #include "daemon/util/peer.h"
 #include "daemon/util/procfs.h"
 
@@ -63,15 +63,10 @@ static bool is_answered(int fd)
 
 static bool socket_answers(const char *run_dir)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/allotd.sock", run_dir) >=
-	    (int)sizeof(address.sun_path))
-		return false;
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return false;
-	return connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? is_answered(fd)
-									      : errno == EAGAIN;
+	char path[256];
+	snprintf(path, sizeof(path), "%s/allotd.sock", run_dir);
+	cleanup_fd int fd = unix_connect(path, SOCK_STREAM | SOCK_NONBLOCK);
+	return fd >= 0 ? is_answered(fd) : fd == -EAGAIN;
 }
 
 static int try_lock(int fd)

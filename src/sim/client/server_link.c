@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/send_fds.h"
+#include "base/unix_connect.h"
 
 #define GATE_LOOK_NS 200000000 /* how often a waiting call checks that the server still runs */
 
@@ -74,24 +74,12 @@ static int say_hello(struct link *l, enum sim_client_kind kind, uint64_t val[5])
 int link_open(struct link *l, const char *path, enum sim_client_kind kind)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	pthread_condattr_t attr;
 	uint64_t val[5];
-	int r;
+	int r, fd = unix_connect(path, SOCK_STREAM);
 
-	if (strlen(path) >= sizeof(address.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(address.sun_path, path);
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return -errno;
-	while (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-		if (errno == EINTR)
-			continue;
-		r = -errno;
-		close(fd);
-		return r;
-	}
+		return fd;
 	memset(l, 0, sizeof(*l));
 	l->fd = fd;
 	pthread_mutex_init(&l->send_lock, NULL);

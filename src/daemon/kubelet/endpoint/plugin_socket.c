@@ -1,13 +1,12 @@
 #include "daemon/kubelet/endpoint/plugin_socket.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/unix_connect.h"
 #include "net/listen.h"
 
 #define BACKLOG 64
@@ -29,14 +28,9 @@ void plugin_socket_close(struct plugin_socket *s)
 /* A socket's file alone proves nothing: a killed program leaves it behind. */
 static bool is_served(const char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof(address.sun_path))
-		return false;
-	strcpy(address.sun_path, path);
-	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	cleanup_fd int fd = unix_connect(path, SOCK_STREAM | SOCK_NONBLOCK);
 	/* EAGAIN means that a server's backlog is full, so there is a server. */
-	return fd >= 0 &&
-	       (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN);
+	return fd >= 0 || fd == -EAGAIN;
 }
 
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
