@@ -17,6 +17,12 @@ const char *tenant_condition_name(enum tenant_condition condition)
 	return names[condition];
 }
 
+const char *lease_state_name(enum lease_state state)
+{
+	static const char *const states[] = { "stop", "closing", "go", "free", "paced" };
+	return states[state];
+}
+
 /* Returns `otherwise` if all memory is on the cards and stays there, or if a move failed half way (PLACE_STUCK). */
 static enum tenant_condition moved_or(const struct tenant *t, enum tenant_condition otherwise)
 {

@@ -24,3 +24,5 @@ enum tenant_condition tenant_condition(const struct tenant *tenant,
 				       const struct lessee_figures *figures);
 /* Returns "paused", "queued" and so on. Stable: programs may rely on the words. */
 const char *tenant_condition_name(enum tenant_condition condition);
+/* Returns "stop", "closing" and so on. */
+const char *lease_state_name(enum lease_state state);

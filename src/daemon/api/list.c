@@ -22,9 +22,6 @@ static const char *const mode_names[] = { [ARBITER_IDLE] = "idle",
 					  [ARBITER_LEASES] = "leases",
 					  [ARBITER_PACED] = "paced",
 					  [ARBITER_SLICED] = "sliced" };
-static const char *const lease_names[] = {
-	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
-};
 
 static double rounded(double pct)
 {
@@ -122,8 +119,8 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		"uuid", d->card->info.uuid_text, "cores_effective_pct",
 		rounded(t->device[i].guaranteed_pct), "memory_unnamed_bytes",
 		(json_int_t)usage.unnamed_bytes, "memory_given", d->promise.memory_given, "lease",
-		lease_names[f->account.state], "mode", mode_names[f->mode], "stopped", f->stopped,
-		"used_s", seconds(f->account.charged_ns), "overrun_s",
+		lease_state_name(f->account.state), "mode", mode_names[f->mode], "stopped",
+		f->stopped, "used_s", seconds(f->account.charged_ns), "overrun_s",
 		seconds(f->account.overrun_ns), "leases", (json_int_t)f->account.leases, "expired",
 		(json_int_t)f->account.expired, "gang", f->in_gang, "gang_turns",
 		(json_int_t)f->gang_turns, "turns", (json_int_t)f->turns, "turns_given_up",

@@ -1,6 +1,7 @@
 #include "daemon/export/page/history.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,37 +106,22 @@ void history_add(struct history *h, const char *id, unsigned card, struct histor
 	h->hint = row;
 }
 
-typedef float (*history_field)(const struct history_sample *sample);
-
-static float got_of(const struct history_sample *s)
+/* `field` is an offset in struct history_sample. */
+static float value_of(const struct history_sample *s, size_t field)
 {
-	return s->got_pct;
-}
-
-static float limit_of(const struct history_sample *s)
-{
-	return s->limit_pct;
-}
-
-static float used_of(const struct history_sample *s)
-{
-	return s->used_mib;
-}
-
-static float quota_of(const struct history_sample *s)
-{
-	return s->quota_mib;
+	return *(const float *)(const void *)((const char *)s + field);
 }
 
 static void write_values(const struct history *h, const struct row *row, const char *key,
-			 history_field field, struct json_text *t)
+			 size_t field, struct json_text *t)
 {
 	json_text_open(t, key, '[');
 	for (uint64_t n = oldest_moment(h); n <= h->moment; n++) {
 		unsigned place = (unsigned)(n % HISTORY_SAMPLES);
 		if (row->is_there[place])
 			json_text_real(t, NULL,
-				       (double)roundf(field(&row->sample[place]) * 10) / 10);
+				       (double)roundf(value_of(&row->sample[place], field) * 10) /
+					       10);
 		else
 			json_text_null(t, NULL);
 	}
@@ -143,14 +129,14 @@ static void write_values(const struct history *h, const struct row *row, const c
 }
 
 static void write_changes(const struct history *h, const struct row *row, const char *key,
-			  history_field field, struct json_text *t)
+			  size_t field, struct json_text *t)
 {
 	float before = NAN;
 	uint64_t oldest = oldest_moment(h);
 	json_text_open(t, key, '[');
 	for (uint64_t n = oldest; n <= h->moment; n++) {
 		unsigned place = (unsigned)(n % HISTORY_SAMPLES);
-		float value = field(&row->sample[place]);
+		float value = value_of(&row->sample[place], field);
 		if (!row->is_there[place] || value == before)
 			continue;
 		before = value;
@@ -176,10 +162,13 @@ void history_write(const struct history *h, uint64_t now_ns, struct json_text *t
 		json_text_open(t, NULL, '{');
 		json_text_string(t, "id", row->id);
 		json_text_whole(t, "index", row->card);
-		write_values(h, row, "got_1s_pct", got_of, t);
-		write_changes(h, row, "cores_limit_now_pct", limit_of, t);
-		write_values(h, row, "memory_used_mib", used_of, t);
-		write_changes(h, row, "memory_quota_mib", quota_of, t);
+		write_values(h, row, "got_1s_pct", offsetof(struct history_sample, got_pct), t);
+		write_changes(h, row, "cores_limit_now_pct",
+			      offsetof(struct history_sample, limit_pct), t);
+		write_values(h, row, "memory_used_mib", offsetof(struct history_sample, used_mib),
+			     t);
+		write_changes(h, row, "memory_quota_mib",
+			      offsetof(struct history_sample, quota_mib), t);
 		json_text_close(t, '}');
 	}
 	json_text_close(t, ']');

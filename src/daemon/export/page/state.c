@@ -21,10 +21,6 @@
 #define MIB 1048576.0
 #define CONTAINERS_MAX 256
 
-static const char *const lease_names[] = {
-	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
-};
-
 static void write_bytes(struct json_text *t, const char *key, uint64_t bytes)
 {
 	json_text_whole(t, key, (int64_t)bytes);
@@ -100,7 +96,7 @@ static void write_device(struct tenant *t, unsigned i, const struct lessee_figur
 	json_text_real(out, "got_60s_pct", f->got_60s_pct);
 	json_text_real(out, "waited_s", seconds(usage.waited_ns));
 	json_text_whole(out, "denied", (int64_t)usage.denied);
-	json_text_string(out, "lease", lease_names[f->account.state]);
+	json_text_string(out, "lease", lease_state_name(f->account.state));
 	json_text_bool(out, "stopped", f->stopped);
 	write_steps(&f->steps, out);
 	json_text_whole(out, "leases", (int64_t)f->account.leases);
