@@ -15,6 +15,7 @@
 #include "daemon/kubelet/dra/need.h"
 #include "daemon/kubelet/dra/publisher.h"
 #include "daemon/kubelet/dra/spec_files.h"
+#include "daemon/kubelet/endpoint/pack.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "kube/dra/dra_names.h"
 
@@ -65,11 +66,7 @@ static void log_failure(struct dra *dra, const char *what, const char *why)
 
 static void get_info(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
-	struct grpc_message *info = dra_message_info();
-	if (info)
-		grpc_call_send(call, info);
-	grpc_call_end(call, info ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED, NULL);
-	grpc_message_unref(info);
+	reply_and_end(call, dra_message_info());
 }
 
 /* After a failed registration, the kubelet itself tries again. */
@@ -88,11 +85,7 @@ static void notify_status(void *data, struct grpc_call *call, const uint8_t *mes
 		log_info("DRA: the kubelet has registered " DRA_DRIVER);
 	log_failure(dra, "the kubelet does not register " DRA_DRIVER, why);
 	free(why);
-	struct grpc_message *empty = grpc_message_new(0);
-	if (empty)
-		grpc_call_send(call, empty);
-	grpc_call_end(call, empty ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED, NULL);
-	grpc_message_unref(empty);
+	reply_and_end(call, grpc_message_new(0));
 }
 
 #define REGISTRATION "/pluginregistration.Registration/"

@@ -16,6 +16,7 @@
 #include "daemon/kubelet/dra/dra_inside.h"
 #include "daemon/kubelet/dra/dra_request.h"
 #include "daemon/kubelet/dra/spec_files.h"
+#include "daemon/kubelet/endpoint/pack.h"
 #include "daemon/state/node/node.h"
 #include "kube/dra/resource_claim.h"
 
@@ -152,11 +153,7 @@ static bool send_reply(struct preparation *p)
 	struct grpc_message *message = outcome ? dra_message_prepared(outcome, p->count) : NULL;
 	for (size_t i = 0; !message && i < p->count; i++)
 		undo_prepare(&p->item[i]);
-	if (message)
-		grpc_call_send(p->call, message);
-	grpc_call_end(p->call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
-		      message ? NULL : "allotd is out of memory");
-	grpc_message_unref(message);
+	reply_and_end(p->call, message);
 	return message;
 }
 
@@ -343,7 +340,5 @@ void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, s
 		refuse(call, r < 0 ? r : -ENOMEM);
 		return;
 	}
-	grpc_call_send(call, reply);
-	grpc_call_end(call, GRPC_OK, NULL);
-	grpc_message_unref(reply);
+	reply_and_end(call, reply);
 }

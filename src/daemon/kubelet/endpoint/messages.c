@@ -242,14 +242,9 @@ struct grpc_message *message_allocated(const struct injection *injections, size_
 	return m;
 }
 
-static void free_unpacked(void *unpacked)
-{
-	protobuf_c_message_free_unpacked(unpacked, NULL);
-}
-
 static int begin(void *unpacked, size_t count, struct message_request *ret)
 {
-	*ret = (struct message_request){ .unpacked = unpacked, .free = free_unpacked };
+	*ret = (struct message_request){ .unpacked = unpacked };
 	if (!unpacked)
 		return -EPROTO;
 	ret->container = calloc(count + 1, sizeof(*ret->container));
@@ -311,7 +306,7 @@ int message_read_pre_start(const uint8_t *data, size_t size, size_t most_ids,
 void message_request_free(struct message_request *request)
 {
 	if (request->unpacked)
-		request->free(request->unpacked);
+		protobuf_c_message_free_unpacked(request->unpacked, NULL);
 	free(request->container);
 	*request = (struct message_request){ 0 };
 }

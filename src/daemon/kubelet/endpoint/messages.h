@@ -33,7 +33,6 @@ struct grpc_message *message_allocated(const struct injection *injections, size_
 /* A request for several containers. The ids belong to `unpacked`, the kubelet's message. */
 struct message_request {
 	void *unpacked;
-	void (*free)(void *unpacked);
 	size_t count;
 	struct message_container {
 		char **ids; /* the wanted ids; in a preference call, the available ids */

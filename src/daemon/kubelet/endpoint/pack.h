@@ -1,4 +1,4 @@
-/* Packs protobuf-c messages into gRPC messages. */
+/* Packs protobuf-c messages into gRPC messages, and answers calls with them. */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -19,4 +19,14 @@ static inline struct grpc_message *pack(const ProtobufCMessage *from)
 	if (m)
 		protobuf_c_message_pack(from, grpc_message_data(m));
 	return m;
+}
+
+/* Answers the call with the message, and drops the reference to it. NULL: out of memory. */
+static inline void reply_and_end(struct grpc_call *call, struct grpc_message *message)
+{
+	if (message)
+		grpc_call_send(call, message);
+	grpc_call_end(call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
+		      message ? NULL : "allotd is out of memory");
+	grpc_message_unref(message);
 }

@@ -9,6 +9,7 @@
 #include "daemon/gpu/health/health.h"
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/kubelet/endpoint/messages.h"
+#include "daemon/kubelet/endpoint/pack.h"
 #include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/allocate_vcuda.h"
@@ -44,16 +45,6 @@ static enum grpc_status status_of(int error)
 	case ENODEV: return GRPC_UNAVAILABLE;
 	default: return GRPC_UNKNOWN;
 	}
-}
-
-/* Drops the reference to the message. NULL: out of memory. */
-static void reply_and_end(struct grpc_call *call, struct grpc_message *message)
-{
-	if (message)
-		grpc_call_send(call, message);
-	grpc_call_end(call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
-		      message ? NULL : "allotd is out of memory");
-	grpc_message_unref(message);
 }
 
 void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err)
