@@ -45,12 +45,26 @@ const char *mps_fault_name(enum mps_fault fault)
 	return faults[fault];
 }
 
-struct mps_spawn mps_group_spawn(const struct mps_group *g, const char *pipe_dir)
+static struct mps_spawn spawn_of(const struct mps_group *g, char pipe_dir[NODE_PATH_MAX])
 {
+	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
 	return (struct mps_spawn){ .program = g->program,
 				   .pipe_dir = pipe_dir,
 				   .sim_socket = g->node->sim_socket,
 				   .uid = g->record.uid };
+}
+
+int mps_run_command(struct mps_group *g, const char *command, uint64_t timeout_ns,
+		    mps_command_done done)
+{
+	char pipe_dir[NODE_PATH_MAX];
+	struct error err = { 0 };
+	struct mps_spawn s = spawn_of(g, pipe_dir);
+	int r = mps_command_start(g->node->loop, &s, command, timeout_ns, done, g, &g->command,
+				  &err);
+	if (r < 0)
+		log_debug("group '%s': %s: %s", g->record.group, command, err.text);
+	return r;
 }
 
 void mps_report_fault(struct mps_group *g, enum mps_fault fault, int pid, const char *what)
@@ -162,7 +176,6 @@ static int watch(struct mps_group *g, struct error *err)
 static int spawn(struct mps_group *g, struct error *err)
 {
 	char pipe_dir[NODE_PATH_MAX], log_dir[NODE_PATH_MAX];
-	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
 	mps_path(g->node, g->record.id, "/log", log_dir);
 	cleanup_fd int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int r = null_fd < 0 ? error_set_errno(err, errno, "/dev/null")
@@ -173,7 +186,7 @@ static int spawn(struct mps_group *g, struct error *err)
 		return r;
 	g->log_at = 0;
 	g->line_length = 0;
-	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
+	struct mps_spawn s = spawn_of(g, pipe_dir);
 	/* in the foreground, so that control daemon and servers write to out_fd */
 	s.argument = "-f";
 	s.log_dir = log_dir;
@@ -369,7 +382,6 @@ static void quit_done(void *data, int status, const char *text)
 
 void mps_group_end(struct mps_group *g)
 {
-	char pipe_dir[NODE_PATH_MAX];
 	if (g->pidfd < 0) {
 		mps_handle_exit(g);
 		return;
@@ -379,10 +391,7 @@ void mps_group_end(struct mps_group *g)
 	g->state = MPS_ENDING;
 	g->begun_ns = clock_now_ns();
 	*g->why = '\0';
-	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
-	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	if (is_hung || mps_command_start(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_done, g,
-					 &g->command, NULL) < 0)
+	if (is_hung || mps_run_command(g, "quit -t 1", QUIT_NS, quit_done) < 0)
 		mps_kill(g);
 	/* after QUIT_NS, group_watch.c kills a control daemon that has not ended */
 	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC);

@@ -7,8 +7,9 @@
 void mps_watch_due(void *data, uint32_t events);
 void mps_control_exited(void *data, uint32_t events);
 
-/* for nvidia-cuda-mps-control with this pipe directory, as the group's user */
-struct mps_spawn mps_group_spawn(const struct mps_group *group, const char *pipe_dir);
+/* Sends a command to the control daemon, as the group's user. `done` gets the group as data. Returns 0 or -errno. */
+int mps_run_command(struct mps_group *group, const char *command, uint64_t timeout_ns,
+		    mps_command_done done);
 
 /* mps_fail() puts the group into MPS_FAILED and reports the fault; mps_report_fault() only reports a fault. */
 void mps_fail(struct mps_group *group, const char *why);

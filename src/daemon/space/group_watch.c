@@ -131,17 +131,6 @@ static void status_done(void *data, int status, const char *text)
 		set_ready(g);
 }
 
-static void run_command(struct mps_group *g, const char *command, uint64_t timeout_ns,
-			mps_command_done done)
-{
-	char pipe_dir[NODE_PATH_MAX];
-	struct error err = { 0 };
-	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
-	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	if (mps_command_start(g->node->loop, &s, command, timeout_ns, done, g, &g->command, &err) < 0)
-		log_debug("group '%s': %s: %s", g->record.group, command, err.text);
-}
-
 static void start_done(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
@@ -159,12 +148,12 @@ static void list_done(void *data, int status, const char *text)
 		return;
 	if (server > 0) {
 		snprintf(command, sizeof(command), "get_server_status %d", server);
-		run_command(g, command, START_NS, status_done);
+		mps_run_command(g, command, START_NS, status_done);
 	} else if (g->is_start_requested && *g->last_line && !mps_is_settling(g)) {
 		mps_fail(g, g->last_line);
 	} else {
 		snprintf(command, sizeof(command), "start_server -uid %u", (unsigned)g->record.uid);
-		run_command(g, command, ANSWER_NS, start_done);
+		mps_run_command(g, command, ANSWER_NS, start_done);
 	}
 }
 
@@ -179,7 +168,7 @@ static void start_due(struct mps_group *g)
 		mps_fail(g, why);
 		return;
 	}
-	run_command(g, "get_server_list", ANSWER_NS, list_done);
+	mps_run_command(g, "get_server_list", ANSWER_NS, list_done);
 }
 
 static bool is_in(const struct mps_processes *scanned, int pid)
@@ -239,7 +228,7 @@ static void check_fault(struct mps_group *g, uint64_t now_ns)
 		return;
 	}
 	snprintf(command, sizeof(command), "get_server_status %d", g->faulty);
-	run_command(g, command, ANSWER_NS, fault_done);
+	mps_run_command(g, command, ANSWER_NS, fault_done);
 }
 
 static void detect_stopped(struct mps_group *g)
@@ -302,7 +291,7 @@ static void watch_due(struct mps_group *g)
 	if (g->command || g->stopped_scans || now_ns - g->checked_ns < CHECK_NS)
 		return;
 	g->checked_ns = now_ns;
-	run_command(g, "get_server_list", ANSWER_NS, check_done);
+	mps_run_command(g, "get_server_list", ANSWER_NS, check_done);
 }
 
 /*
