@@ -17,48 +17,24 @@ void emit_value(const struct metric *m, const void *thing, const char *labels, s
 	}
 }
 
-/* `thing` is a struct of figures.h, which begins with its labels. */
-static void emit_one(const struct metric *m, const void *thing, struct exposition *x)
-{
-	emit_value(m, thing, thing, x);
-}
-
+/* `things` are structs of figures.h, which begin with their labels. */
 static void emit_each(const struct metric *m, const void *things, size_t size, size_t count,
 		      struct exposition *x)
 {
-	for (size_t i = 0; i < count; i++)
-		emit_one(m, (const char *)things + i * size, x);
+	for (size_t i = 0; i < count; i++) {
+		const char *thing = (const char *)things + i * size;
+		emit_value(m, thing, thing, x);
+	}
 }
 
-void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	emit_one(m, &f->daemon, x);
-}
-
-void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	emit_each(m, f->card, sizeof(*f->card), f->card_count, x);
-}
-
-void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	emit_each(m, f->tenant, sizeof(*f->tenant), f->tenant_count, x);
-}
-
-void emit_tenant_devices(const struct metric *m, const struct metrics_figures *f,
-			 struct exposition *x)
-{
-	emit_each(m, f->tenant_device, sizeof(*f->tenant_device), f->tenant_device_count, x);
-}
-
-void emit_containers(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
-{
-	emit_each(m, f->container, sizeof(*f->container), f->container_count, x);
-}
-
-void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
-			    struct exposition *x)
-{
-	emit_each(m, f->container_device, sizeof(*f->container_device), f->container_device_count,
-		  x);
-}
+#define EMIT(name, things, count) \
+	void name(const struct metric *m, const struct metrics_figures *f, struct exposition *x) \
+	{ \
+		emit_each(m, things, sizeof(*(things)), count, x); \
+	}
+EMIT(emit_daemon, &f->daemon, 1)
+EMIT(emit_cards, f->card, f->card_count)
+EMIT(emit_tenants, f->tenant, f->tenant_count)
+EMIT(emit_tenant_devices, f->tenant_device, f->tenant_device_count)
+EMIT(emit_containers, f->container, f->container_count)
+EMIT(emit_container_devices, f->container_device, f->container_device_count)

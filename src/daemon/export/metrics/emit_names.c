@@ -1,5 +1,6 @@
 /* Writes the samples of metrics under other projects' names and labels. */
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/export/metrics/metric.h"
 
@@ -28,26 +29,13 @@ void emit_hami_devices(const struct metric *m, const struct metrics_figures *f, 
 		emit_value(m, &f->tenant_device[i], f->tenant_device[i].hami_labels, x);
 }
 
-typedef double (*figure)(const struct metrics_tenant_device *d);
-
-static double use(const struct metrics_tenant_device *d)
+/* Percent stay as they are, the asked share is in cards, and memory is in MiB. */
+static double value_of(const struct metric *m, const struct metrics_tenant_device *d)
 {
-	return d->lessee.got_1s_pct;
-}
-
-static double memory(const struct metrics_tenant_device *d)
-{
-	return (double)d->usage.used_bytes / MIB;
-}
-
-static double use_asked(const struct metrics_tenant_device *d)
-{
-	return d->promise.cores_pct / 100;
-}
-
-static double memory_asked(const struct metrics_tenant_device *d)
-{
-	return (double)d->promise.quota_bytes / MIB;
+	const void *value = (const char *)d + m->value;
+	if (m->kind == METRIC_WHOLE)
+		return (double)*(const uint64_t *)value / MIB;
+	return *(const double *)value / (m->kind == METRIC_PCT ? 100 : 1);
 }
 
 static struct exposition_labels text_of_pod(const struct metrics_figures *f,
@@ -61,9 +49,11 @@ static struct exposition_labels text_of_pod(const struct metrics_figures *f,
 	return l;
 }
 
-static void emit_pods(const struct metric *m, const struct metrics_figures *f, const char *key,
-		      figure of, bool has_cards, struct exposition *x)
+/* The last of m's labels names the card. */
+static void emit_pods(const struct metric *m, const struct metrics_figures *f, bool has_cards,
+		      struct exposition *x)
 {
+	const char *key = strrchr(m->labels, ' ') + 1;
 	for (size_t i = 0; i < f->tenant_count; i++) {
 		const struct metrics_tenant *t = &f->tenant[i];
 		struct exposition_labels all = text_of_pod(f, t);
@@ -73,11 +63,11 @@ static void emit_pods(const struct metric *m, const struct metrics_figures *f, c
 				&f->tenant_device[t->device_first + k];
 			struct exposition_labels one = all;
 			char name[24];
-			sum += of(d);
+			sum += value_of(m, d);
 			snprintf(name, sizeof(name), "gpu%s", d->index);
 			exposition_label(one.text, sizeof(one.text), key, name);
 			if (has_cards)
-				exposition_real(x, m->name, one.text, of(d));
+				exposition_real(x, m->name, one.text, value_of(m, d));
 		}
 		exposition_label(all.text, sizeof(all.text), key, "total");
 		exposition_real(x, m->name, all.text, sum);
@@ -87,23 +77,11 @@ static void emit_pods(const struct metric *m, const struct metrics_figures *f, c
 void emit_gpu_manager_use(const struct metric *m, const struct metrics_figures *f,
 			  struct exposition *x)
 {
-	emit_pods(m, f, "gpu", use, true, x);
+	emit_pods(m, f, true, x);
 }
 
-void emit_gpu_manager_memory(const struct metric *m, const struct metrics_figures *f,
-			     struct exposition *x)
+void emit_gpu_manager_asked(const struct metric *m, const struct metrics_figures *f,
+			    struct exposition *x)
 {
-	emit_pods(m, f, "gpu_memory", memory, true, x);
-}
-
-void emit_gpu_manager_use_asked(const struct metric *m, const struct metrics_figures *f,
-				struct exposition *x)
-{
-	emit_pods(m, f, "req_of_gpu", use_asked, false, x);
-}
-
-void emit_gpu_manager_memory_asked(const struct metric *m, const struct metrics_figures *f,
-				   struct exposition *x)
-{
-	emit_pods(m, f, "req_of_gpu_memory", memory_asked, false, x);
+	emit_pods(m, f, false, x);
 }

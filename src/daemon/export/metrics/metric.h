@@ -64,5 +64,4 @@ metric_emit emit_build_info, emit_card_info, emit_parts, emit_tenant_counts, emi
 	emit_allocation_failures, emit_fragmentation, emit_namespaces, emit_libraries,
 	emit_tenant_claims, emit_bindings, emit_container_counts;
 /* Other projects' names and labels (emit_names.c). */
-metric_emit emit_hami_cards, emit_hami_devices, emit_gpu_manager_use, emit_gpu_manager_memory,
-	emit_gpu_manager_use_asked, emit_gpu_manager_memory_asked;
+metric_emit emit_hami_cards, emit_hami_devices, emit_gpu_manager_use, emit_gpu_manager_asked;
