@@ -6,31 +6,37 @@
 
 #include "base/text.h"
 
-static json_t *member(const json_t *object, const char *key)
+#define TYPE(type) (1u << (type))
+
+/* Finds a member of one of the types. Returns 1; 0 if it is missing or null; -EINVAL with `what` it must be. */
+static int find(const json_t *object, const char *key, unsigned types, const char *what,
+		json_t **ret, struct error *err)
 {
 	json_t *value = json_object_get(object, key);
-	return json_is_null(value) ? NULL : value;
+	if (!value || json_is_null(value))
+		return 0;
+	if (!(TYPE(json_typeof(value)) & types))
+		return error_set(err, EINVAL, "%s: must be %s", key, what);
+	*ret = value;
+	return 1;
 }
 
 int json_read_string(const json_t *object, const char *key, const char **ret, struct error *err)
 {
-	json_t *value = member(object, key);
-	if (!value)
-		return 0;
-	if (!json_is_string(value))
-		return error_set(err, EINVAL, "%s: must be a string", key);
-	*ret = json_string_value(value);
-	return 1;
+	json_t *value = NULL;
+	int r = find(object, key, TYPE(JSON_STRING), "a string", &value, err);
+	if (r > 0)
+		*ret = json_string_value(value);
+	return r;
 }
 
 int json_read_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *ret,
 		  struct error *err)
 {
-	json_t *value = member(object, key);
-	if (!value)
-		return 0;
-	if (!json_is_integer(value))
-		return error_set(err, EINVAL, "%s: must be a whole number", key);
+	json_t *value = NULL;
+	int r = find(object, key, TYPE(JSON_INTEGER), "a whole number", &value, err);
+	if (r <= 0)
+		return r;
 	int64_t number = json_integer_value(value);
 	if (number < min || number > max)
 		return error_set(err, EINVAL,
@@ -42,35 +48,25 @@ int json_read_int(const json_t *object, const char *key, int64_t min, int64_t ma
 
 int json_read_number(const json_t *object, const char *key, double *ret, struct error *err)
 {
-	json_t *value = member(object, key);
-	if (!value)
-		return 0;
-	if (!json_is_number(value))
-		return error_set(err, EINVAL, "%s: must be a number", key);
-	*ret = json_number_value(value);
-	return 1;
+	json_t *value = NULL;
+	int r = find(object, key, TYPE(JSON_INTEGER) | TYPE(JSON_REAL), "a number", &value, err);
+	if (r > 0)
+		*ret = json_number_value(value);
+	return r;
 }
 
 int json_read_bool(const json_t *object, const char *key, bool *ret, struct error *err)
 {
-	json_t *value = member(object, key);
-	if (!value)
-		return 0;
-	if (!json_is_boolean(value))
-		return error_set(err, EINVAL, "%s: must be true or false", key);
-	*ret = json_is_true(value);
-	return 1;
+	json_t *value = NULL;
+	int r = find(object, key, TYPE(JSON_TRUE) | TYPE(JSON_FALSE), "true or false", &value, err);
+	if (r > 0)
+		*ret = json_is_true(value);
+	return r;
 }
 
 int json_read_array(const json_t *object, const char *key, json_t **ret, struct error *err)
 {
-	json_t *value = member(object, key);
-	if (!value)
-		return 0;
-	if (!json_is_array(value))
-		return error_set(err, EINVAL, "%s: must be a list", key);
-	*ret = value;
-	return 1;
+	return find(object, key, TYPE(JSON_ARRAY), "a list", ret, err);
 }
 
 json_t *json_clean_string(const char *text)

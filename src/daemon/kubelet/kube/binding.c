@@ -257,8 +257,10 @@ static void begin(void *data)
 	}
 }
 
+/* Makes a binding whose first step, with the pod's `object` (NULL: none), is taken by the reactor. */
 static struct binding *new_binding(struct kube_client *client, const char *node,
-				   const struct kube_pod *pod, binding_done done, void *data)
+				   const struct kube_pod *pod, json_t *object, enum step step,
+				   binding_done done, void *data)
 {
 	struct binding *b = calloc(1, sizeof(*b));
 	if (!b)
@@ -269,13 +271,18 @@ static struct binding *new_binding(struct kube_client *client, const char *node,
 	b->uid = strdup(pod->uid);
 	b->name = strdup(pod->name);
 	b->pod_namespace = strdup(pod->pod_namespace);
+	b->object = json_incref(object);
+	b->step = step;
+	alarm_set(kube_client_reactor(client), &b->again, 0);
 	return b->uid && b->name && b->pod_namespace ? b : binding_drop(b);
 }
 
 struct binding *binding_take(struct kube_client *client, const char *node,
 			     const struct choice *choice, binding_done done, void *data)
 {
-	struct binding *b = new_binding(client, node, choice->pod, done, data);
+	/* Begin with the write: usually no other client changed the pod since the watch showed it. */
+	struct binding *b = new_binding(client, node, choice->pod, choice->pod->object,
+					STEP_WRITE_POD, done, data);
 	if (!b)
 		return NULL;
 	b->container = choice->container;
@@ -285,35 +292,22 @@ struct binding *binding_take(struct kube_client *client, const char *node,
 	b->shares.count = choice->share_count;
 	for (size_t i = 0; i < choice->share_count; i++)
 		b->shares.share[i] = choice->share[i];
-	/* Begin with the write: usually no other client changed the pod since the watch showed it. */
-	b->object = json_incref(choice->pod->object);
-	b->step = STEP_WRITE_POD;
-	alarm_set(kube_client_reactor(client), &b->again, 0);
 	return b;
 }
 
 struct binding *binding_fail(struct kube_client *client, const char *node,
 			     const struct kube_pod *pod, binding_done done, void *data)
 {
-	struct binding *b = new_binding(client, node, pod, done, data);
-	if (!b)
-		return NULL;
-	b->is_failure = true;
-	b->object = json_incref(pod->object);
-	b->step = STEP_WRITE_POD;
-	alarm_set(kube_client_reactor(client), &b->again, 0);
+	struct binding *b = new_binding(client, node, pod, pod->object, STEP_WRITE_POD, done, data);
+	if (b)
+		b->is_failure = true;
 	return b;
 }
 
 struct binding *binding_unlock(struct kube_client *client, const char *node,
 			       const struct kube_pod *pod, binding_done done, void *data)
 {
-	struct binding *b = new_binding(client, node, pod, done, data);
-	if (!b)
-		return NULL;
-	b->step = STEP_READ_NODE;
-	alarm_set(kube_client_reactor(client), &b->again, 0);
-	return b;
+	return new_binding(client, node, pod, NULL, STEP_READ_NODE, done, data);
 }
 
 struct binding *binding_drop(struct binding *b)
