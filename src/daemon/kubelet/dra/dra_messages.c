@@ -74,33 +74,20 @@ void dra_request_free(struct dra_request *request)
 	*request = (struct dra_request){ 0 };
 }
 
-/* The answer for one claim. Owns its lists. */
-struct prepared {
-	Dra__PreparedClaim claim;
-	Dra__Device *device, **list;
-	char **words; /* for each device: the name of its request, and the CDI id */
-};
-
-static void free_prepared(struct prepared *p)
-{
-	free(p->device);
-	free(p->list);
-	free(p->words);
-}
-
-static int translate(const struct dra_outcome *from, struct prepared *p)
+/* Makes the answer for one claim. The caller frees claim->devices and *ret_words, also on failure. */
+static int translate(const struct dra_outcome *from, Dra__PreparedClaim *claim, char ***ret_words)
 {
 	size_t count = from->error ? 0 : from->count;
-	p->claim = (Dra__PreparedClaim)DRA__PREPARED_CLAIM__INIT;
-	p->claim.error = text(from->error ? from->error : "");
-	p->device = calloc(count + 1, sizeof(*p->device));
-	p->list = calloc(count + 1, sizeof(*p->list));
-	p->words = calloc(2 * count + 1, sizeof(*p->words));
-	if (!p->device || !p->list || !p->words)
+	/* for each device: the name of its request, and the CDI id */
+	char **words = calloc(2 * count + 1, sizeof(*words));
+	*claim = (Dra__PreparedClaim)DRA__PREPARED_CLAIM__INIT;
+	claim->error = text(from->error ? from->error : "");
+	claim->devices = new_list(count, sizeof(**claim->devices));
+	*ret_words = words;
+	if (!claim->devices || !words)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		Dra__Device *d = &p->device[i];
-		char **words = p->words + 2 * i;
+	for (size_t i = 0; i < count; i++, words += 2) {
+		Dra__Device *d = claim->devices[i];
 		*d = (Dra__Device)DRA__DEVICE__INIT;
 		words[0] = text(from->device[i].request);
 		words[1] = text(from->cdi_id);
@@ -110,35 +97,34 @@ static int translate(const struct dra_outcome *from, struct prepared *p)
 		d->device_name = text(from->device[i].device);
 		d->cdi_device_ids = words + 1;
 		d->n_cdi_device_ids = 1;
-		p->list[i] = d;
 	}
-	p->claim.devices = p->list;
-	p->claim.n_devices = count;
+	claim->n_devices = count;
 	return 0;
 }
 
 struct grpc_message *dra_message_prepared(const struct dra_outcome *outcome, size_t count)
 {
 	Dra__PrepareResponse r = DRA__PREPARE_RESPONSE__INIT;
-	cleanup_free struct prepared *prepared = calloc(count + 1, sizeof(*prepared));
-	cleanup_free Dra__PrepareResponse__ClaimsEntry *entry = calloc(count + 1, sizeof(*entry));
-	cleanup_free Dra__PrepareResponse__ClaimsEntry **list = calloc(count + 1, sizeof(*list));
+	cleanup_free Dra__PreparedClaim *claim = calloc(count + 1, sizeof(*claim));
+	cleanup_free char ***words = calloc(count + 1, sizeof(*words));
+	cleanup_free Dra__PrepareResponse__ClaimsEntry **list = new_list(count, sizeof(**list));
 	struct grpc_message *m = NULL;
-	int e = prepared && entry && list ? 0 : -ENOMEM;
+	int e = claim && words && list ? 0 : -ENOMEM;
 	for (size_t i = 0; e >= 0 && i < count; i++) {
-		e = translate(&outcome[i], &prepared[i]);
-		entry[i] =
+		e = translate(&outcome[i], &claim[i], &words[i]);
+		*list[i] =
 			(Dra__PrepareResponse__ClaimsEntry)DRA__PREPARE_RESPONSE__CLAIMS_ENTRY__INIT;
-		entry[i].key = text(outcome[i].uid);
-		entry[i].value = &prepared[i].claim;
-		list[i] = &entry[i];
+		list[i]->key = text(outcome[i].uid);
+		list[i]->value = &claim[i];
 	}
 	r.claims = list;
 	r.n_claims = count;
 	if (e >= 0)
 		m = pack(&r.base);
-	for (size_t i = 0; prepared && i < count; i++)
-		free_prepared(&prepared[i]);
+	for (size_t i = 0; claim && words && i < count; i++) {
+		free(claim[i].devices);
+		free(words[i]);
+	}
 	return m;
 }
 
@@ -146,18 +132,16 @@ struct grpc_message *dra_message_unprepared(const struct dra_outcome *outcome, s
 {
 	Dra__UnprepareResponse r = DRA__UNPREPARE_RESPONSE__INIT;
 	cleanup_free Dra__UnpreparedClaim *claim = calloc(count + 1, sizeof(*claim));
-	cleanup_free Dra__UnprepareResponse__ClaimsEntry *entry = calloc(count + 1, sizeof(*entry));
-	cleanup_free Dra__UnprepareResponse__ClaimsEntry **list = calloc(count + 1, sizeof(*list));
-	if (!claim || !entry || !list)
+	cleanup_free Dra__UnprepareResponse__ClaimsEntry **list = new_list(count, sizeof(**list));
+	if (!claim || !list)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
 		claim[i] = (Dra__UnpreparedClaim)DRA__UNPREPARED_CLAIM__INIT;
 		claim[i].error = text(outcome[i].error ? outcome[i].error : "");
-		entry[i] = (Dra__UnprepareResponse__ClaimsEntry)
+		*list[i] = (Dra__UnprepareResponse__ClaimsEntry)
 			DRA__UNPREPARE_RESPONSE__CLAIMS_ENTRY__INIT;
-		entry[i].key = text(outcome[i].uid);
-		entry[i].value = &claim[i];
-		list[i] = &entry[i];
+		list[i]->key = text(outcome[i].uid);
+		list[i]->value = &claim[i];
 	}
 	r.claims = list;
 	r.n_claims = count;

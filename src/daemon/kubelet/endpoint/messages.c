@@ -70,20 +70,18 @@ static struct grpc_message *list_devices(const struct slices *slices,
 	V1beta1__ListAndWatchResponse r = V1BETA1__LIST_AND_WATCH_RESPONSE__INIT;
 	for (unsigned i = 0; i < slices->card_count; i++)
 		count += per_card[i];
-	cleanup_free V1beta1__Device *devices = calloc(count + 1, sizeof(*devices));
-	cleanup_free V1beta1__Device **list = calloc(count + 1, sizeof(*list));
+	cleanup_free V1beta1__Device **list = new_list(count, sizeof(**list));
 	cleanup_free char *ids = calloc(count + 1, SLICE_ID_MAX);
-	if (!devices || !list || !ids)
+	if (!list || !ids)
 		return NULL;
 	for (unsigned i = 0; i < slices->card_count; i++) {
 		V1beta1__TopologyInfo *topology = topology_of(&seats[i], slices->numa[i]);
 		for (unsigned k = 0; k < per_card[i]; k++, n++) {
 			slice_format(slices, i, k, ids + n * SLICE_ID_MAX);
-			devices[n] = (V1beta1__Device)V1BETA1__DEVICE__INIT;
-			devices[n].id = ids + n * SLICE_ID_MAX;
-			devices[n].health = text(is_healthy[i] ? HEALTHY : UNHEALTHY);
-			devices[n].topology = topology;
-			list[n] = &devices[n];
+			*list[n] = (V1beta1__Device)V1BETA1__DEVICE__INIT;
+			list[n]->id = ids + n * SLICE_ID_MAX;
+			list[n]->health = text(is_healthy[i] ? HEALTHY : UNHEALTHY);
+			list[n]->topology = topology;
 		}
 	}
 	r.n_devices = count;
@@ -134,111 +132,75 @@ struct grpc_message *message_preferred(const struct slices *slices, const struct
 	for (size_t i = 0; i < count; i++)
 		all += set_count(slices, &sets[i]);
 	V1beta1__PreferredAllocationResponse r = V1BETA1__PREFERRED_ALLOCATION_RESPONSE__INIT;
-	cleanup_free V1beta1__ContainerPreferredAllocationResponse *containers = calloc(
-		count + 1, sizeof(*containers));
-	cleanup_free V1beta1__ContainerPreferredAllocationResponse **list = calloc(count + 1,
-										   sizeof(*list));
+	cleanup_free V1beta1__ContainerPreferredAllocationResponse **list = new_list(count,
+										     sizeof(**list));
 	cleanup_free char *ids = calloc(all + 1, SLICE_ID_MAX);
 	cleanup_free char **names = calloc(all + 1, sizeof(*names));
-	if (!containers || !list || !ids || !names)
+	if (!list || !ids || !names)
 		return NULL;
 	for (size_t i = 0; i < count; i++) {
 		size_t first = n;
-		containers[i] = (V1beta1__ContainerPreferredAllocationResponse)
+		*list[i] = (V1beta1__ContainerPreferredAllocationResponse)
 			V1BETA1__CONTAINER_PREFERRED_ALLOCATION_RESPONSE__INIT;
 		name_set(slices, &sets[i], ids, names, &n);
-		containers[i].ids = names + first;
-		containers[i].n_ids = n - first;
-		list[i] = &containers[i];
+		list[i]->ids = names + first;
+		list[i]->n_ids = n - first;
 	}
 	r.n_container_responses = count;
 	r.container_responses = list;
 	return pack(&r.base);
 }
 
-/* The answer for one container. Owns its lists. */
-struct allocated {
-	V1beta1__ContainerAllocateResponse response;
-	V1beta1__ContainerAllocateResponse__EnvsEntry *env, **env_list;
-	V1beta1__Mount *mount, **mount_list;
-	V1beta1__DeviceSpec *device, **device_list;
-};
-
-static void free_allocated(struct allocated *a)
+/* Makes the answer for one container, whose lists the caller frees also on failure. */
+static int translate(const struct injection *from, V1beta1__ContainerAllocateResponse *a)
 {
-	free(a->env);
-	free(a->env_list);
-	free(a->mount);
-	free(a->mount_list);
-	free(a->device);
-	free(a->device_list);
-}
-
-static int make_lists(const struct injection *from, struct allocated *a)
-{
-	a->env = calloc(from->env_count + 1, sizeof(*a->env));
-	a->env_list = calloc(from->env_count + 1, sizeof(*a->env_list));
-	a->mount = calloc(from->mount_count + 1, sizeof(*a->mount));
-	a->mount_list = calloc(from->mount_count + 1, sizeof(*a->mount_list));
-	a->device = calloc(from->device_count + 1, sizeof(*a->device));
-	a->device_list = calloc(from->device_count + 1, sizeof(*a->device_list));
-	return a->env && a->env_list && a->mount && a->mount_list && a->device && a->device_list
-		       ? 0
-		       : -ENOMEM;
-}
-
-static int translate(const struct injection *from, struct allocated *a)
-{
-	if (make_lists(from, a) < 0)
+	*a = (V1beta1__ContainerAllocateResponse)V1BETA1__CONTAINER_ALLOCATE_RESPONSE__INIT;
+	a->envs = new_list(from->env_count, sizeof(**a->envs));
+	a->mounts = new_list(from->mount_count, sizeof(**a->mounts));
+	a->devices = new_list(from->device_count, sizeof(**a->devices));
+	if (!a->envs || !a->mounts || !a->devices)
 		return -ENOMEM;
-	for (size_t i = 0; i < from->env_count; i++) {
-		a->env[i] = (V1beta1__ContainerAllocateResponse__EnvsEntry)
+	for (; a->n_envs < from->env_count; a->n_envs++) {
+		V1beta1__ContainerAllocateResponse__EnvsEntry *e = a->envs[a->n_envs];
+		*e = (V1beta1__ContainerAllocateResponse__EnvsEntry)
 			V1BETA1__CONTAINER_ALLOCATE_RESPONSE__ENVS_ENTRY__INIT;
-		a->env[i].key = from->env[i].name;
-		a->env[i].value = from->env[i].value;
-		a->env_list[i] = &a->env[i];
+		e->key = from->env[a->n_envs].name;
+		e->value = from->env[a->n_envs].value;
 	}
-	for (size_t i = 0; i < from->mount_count; i++) {
-		a->mount[i] = (V1beta1__Mount)V1BETA1__MOUNT__INIT;
-		a->mount[i].container_path = from->mount[i].container_path;
-		a->mount[i].host_path = from->mount[i].host_path;
-		a->mount[i].read_only = from->mount[i].is_read_only;
-		a->mount_list[i] = &a->mount[i];
+	for (; a->n_mounts < from->mount_count; a->n_mounts++) {
+		V1beta1__Mount *m = a->mounts[a->n_mounts];
+		*m = (V1beta1__Mount)V1BETA1__MOUNT__INIT;
+		m->container_path = from->mount[a->n_mounts].container_path;
+		m->host_path = from->mount[a->n_mounts].host_path;
+		m->read_only = from->mount[a->n_mounts].is_read_only;
 	}
-	for (size_t i = 0; i < from->device_count; i++) {
-		a->device[i] = (V1beta1__DeviceSpec)V1BETA1__DEVICE_SPEC__INIT;
-		a->device[i].container_path = from->device[i].container_path;
-		a->device[i].host_path = from->device[i].host_path;
-		a->device[i].permissions = text(READ_AND_WRITE);
-		a->device_list[i] = &a->device[i];
+	for (; a->n_devices < from->device_count; a->n_devices++) {
+		V1beta1__DeviceSpec *d = a->devices[a->n_devices];
+		*d = (V1beta1__DeviceSpec)V1BETA1__DEVICE_SPEC__INIT;
+		d->container_path = from->device[a->n_devices].container_path;
+		d->host_path = from->device[a->n_devices].host_path;
+		d->permissions = text(READ_AND_WRITE);
 	}
-	a->response = (V1beta1__ContainerAllocateResponse)V1BETA1__CONTAINER_ALLOCATE_RESPONSE__INIT;
-	a->response.n_envs = from->env_count;
-	a->response.envs = a->env_list;
-	a->response.n_mounts = from->mount_count;
-	a->response.mounts = a->mount_list;
-	a->response.n_devices = from->device_count;
-	a->response.devices = a->device_list;
 	return 0;
 }
 
 struct grpc_message *message_allocated(const struct injection *injections, size_t count)
 {
 	V1beta1__AllocateResponse r = V1BETA1__ALLOCATE_RESPONSE__INIT;
-	cleanup_free struct allocated *containers = calloc(count + 1, sizeof(*containers));
-	cleanup_free V1beta1__ContainerAllocateResponse **list = calloc(count + 1, sizeof(*list));
+	cleanup_free V1beta1__ContainerAllocateResponse **list = new_list(count, sizeof(**list));
 	struct grpc_message *m = NULL;
-	int e = containers && list ? 0 : -ENOMEM;
-	for (size_t i = 0; e >= 0 && i < count; i++) {
-		e = translate(&injections[i], &containers[i]);
-		list[i] = &containers[i].response;
-	}
+	int e = list ? 0 : -ENOMEM;
+	for (size_t i = 0; e >= 0 && i < count; i++)
+		e = translate(&injections[i], list[i]);
 	r.n_container_responses = count;
 	r.container_responses = list;
 	if (e >= 0)
 		m = pack(&r.base);
-	for (size_t i = 0; containers && i < count; i++)
-		free_allocated(&containers[i]);
+	for (size_t i = 0; list && i < count; i++) {
+		free(list[i]->envs);
+		free(list[i]->mounts);
+		free(list[i]->devices);
+	}
 	return m;
 }
 

@@ -3,6 +3,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "net/grpc_server.h"
 
@@ -19,6 +20,19 @@ static inline struct grpc_message *pack(const ProtobufCMessage *from)
 	if (m)
 		protobuf_c_message_pack(from, grpc_message_data(m));
 	return m;
+}
+
+/*
+ * Makes a repeated field: `count` pointers to zeroed messages of `size` bytes, in one block that the caller frees with free().
+ * The pointer after the last is NULL. Returns NULL if out of memory.
+ */
+static inline void *new_list(size_t count, size_t size)
+{
+	void **list = calloc(count + 1, sizeof(*list) + size);
+	char *first = (char *)(list + count + 1);
+	for (size_t i = 0; list && i < count; i++)
+		list[i] = first + i * size;
+	return list;
 }
 
 /* Answers the call with the message, and drops the reference to it. NULL: out of memory. */
