@@ -385,12 +385,15 @@ static int decide(struct claims *claims, const struct claim_request *request,
 /* A checkpoint (copying the store's log into its file) would delay commits. It runs when no commit has come for this long. */
 #define CHECKPOINT_NS (2 * NSEC_PER_SEC)
 
-int claims_commit(struct claims *claims, struct error *err)
+int claims_commit(struct claims *claims, int r, struct error *err)
 {
-	int r = store_commit(claims->store, err);
+	if (r >= 0)
+		r = store_commit(claims->store, err);
 	if (r >= 0) {
 		claims->undone_count = 0;
 		loop_arm(claims->checkpoint_timer, CHECKPOINT_NS, 0);
+	} else {
+		store_rollback(claims->store);
 	}
 	return r;
 }
@@ -416,9 +419,7 @@ static int make_tenant(struct claims *claims, const struct store_claim *fresh, s
 	if (r < 0)
 		return r;
 	*stage = STAGE_STORE;
-	r = tenant_state_save(tenant, false, err);
-	if (r >= 0)
-		r = claims_commit(claims, err);
+	r = claims_commit(claims, tenant_state_save(tenant, false, err), err);
 	if (r < 0) {
 		tenant_remove(tenant, NULL);
 		return r;
@@ -540,11 +541,7 @@ static int remove_row(struct claims *claims, int64_t row, struct error *err)
 	int r = claims_begin(claims, err);
 	if (r >= 0)
 		r = store_remove(claims->store, row, err);
-	if (r >= 0)
-		r = claims_commit(claims, err);
-	if (r < 0)
-		store_rollback(claims->store);
-	return r;
+	return claims_commit(claims, r, err);
 }
 
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err)
@@ -579,10 +576,7 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 	r = claims_begin(claims, err);
 	if (r >= 0)
 		r = store_change(claims->store, claim->row, now, err);
-	if (r >= 0)
-		r = claims_commit(claims, err);
-	if (r < 0)
-		store_rollback(claims->store);
+	r = claims_commit(claims, r, err);
 	/* If the store is damaged (-EBADMSG), write a new one with every claim's present terms, including this change. */
 	return r == -EBADMSG ? claims_renew_store(claims, err) : r;
 }

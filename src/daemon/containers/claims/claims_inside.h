@@ -59,7 +59,7 @@ int claims_renew_store(struct claims *claims, struct error *err);
 
 /*
  * Begins a transaction, which also deletes the rows of claims that claims_undo() could not delete. After any error, call
- * store_rollback().
+ * claims_commit().
  */
 int claims_begin(struct claims *claims, struct error *err);
 /* Returns true if the row's claim was taken back (claims_undo()). */
@@ -67,10 +67,11 @@ bool claims_is_undone(const struct claims *claims, int64_t row);
 /* Tries to delete the rows of claims that were taken back while the store could not be written. */
 void claims_delete_undone(struct claims *claims);
 /*
- * Commits the store's transaction: adds it to the store's write-ahead log. Copying the log into the store's file is slow, so a
- * timer does the copying later (claims_checkpoint_due()).
+ * Ends the store's transaction, if one is open. `r`: the result of its statements. If that is an error, rolls back, and returns
+ * it. Else commits, that is, adds the transaction to the store's write-ahead log; rolls back if that fails. Copying the log into
+ * the store's file is slow, so a timer does the copying later (claims_checkpoint_due()).
  */
-int claims_commit(struct claims *claims, struct error *err);
+int claims_commit(struct claims *claims, int r, struct error *err);
 void claims_checkpoint_due(void *data, uint32_t events);
 
 /* Adds a claim to the list. Always takes ownership of `parked`. Returns NULL if out of memory. */

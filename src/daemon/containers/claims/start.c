@@ -245,10 +245,7 @@ static int write_all(struct claims *claims, struct error *err)
 	}
 	if (r >= 0)
 		r = store_set_filled(claims->store, err);
-	if (r >= 0)
-		r = claims_commit(claims, err);
-	if (r < 0 && written)
-		store_rollback(claims->store);
+	r = claims_commit(claims, r, err);
 	for (c = claims_first(claims); r < 0 && c; c = claims_next(c))
 		c->row = -1;
 	return r;

@@ -58,11 +58,6 @@ void claims_delete_undone(struct claims *claims)
 	struct error err = { 0 };
 	if (!claims->undone_count || !claims->store)
 		return;
-	int r = claims_begin(claims, &err);
-	if (r >= 0)
-		r = claims_commit(claims, &err);
-	if (r < 0) {
-		store_rollback(claims->store);
+	if (claims_commit(claims, claims_begin(claims, &err), &err) < 0)
 		log_debug("claims: %s", err.text);
-	}
 }
