@@ -39,11 +39,8 @@ static bool concerns(const struct tenant *t, const struct mps_group *group, enum
 {
 	if (t->space != group)
 		return false;
-	if (fault != MPS_FAULT_CLIENT)
+	if (fault != MPS_FAULT_CLIENT || tenant_process_of(t, pid))
 		return true;
-	for (unsigned i = 0; i < t->slot_limit; i++)
-		if (t->process[i] && t->process[i]->pid == pid)
-			return true;
 	/* Look among ended processes too: most programs end at once when their work fails. */
 	for (unsigned i = 0; i < SPACE_GONE_PIDS; i++)
 		if (t->gone_pid[i] == pid)

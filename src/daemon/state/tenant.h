@@ -328,7 +328,7 @@ void tenant_remove_process(struct process *process);
 /* Frees `process`, but keeps its slot's values. First remove it from the tenant's lessees (lessee_remove_process()). */
 void tenant_forget_process(struct process *process);
 /* the one with the lowest slot; NULL if there is none */
-struct process *tenant_process_of(struct tenant *tenant, int pid);
+struct process *tenant_process_of(const struct tenant *tenant, int pid);
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
 /*

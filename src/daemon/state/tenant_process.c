@@ -273,7 +273,7 @@ void tenant_remove_process(struct process *process)
 	node_grant_soon(tenant->node);
 }
 
-struct process *tenant_process_of(struct tenant *tenant, int pid)
+struct process *tenant_process_of(const struct tenant *tenant, int pid)
 {
 	for (unsigned i = 0; i < tenant->slot_limit; i++)
 		if (tenant->process[i] && tenant->process[i]->pid == pid)

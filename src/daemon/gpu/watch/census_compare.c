@@ -136,10 +136,7 @@ static uint64_t sum_of_pid(const struct tenant *t, int pid, unsigned device,
 
 static bool is_first_slot(const struct process *p)
 {
-	for (unsigned i = 0; i < p->slot; i++)
-		if (p->tenant->process[i] && p->tenant->process[i]->pid == p->pid)
-			return false;
-	return true;
+	return tenant_process_of(p->tenant, p->pid) == p;
 }
 
 static void charge_unnamed(struct node *node, struct process *p, unsigned device,
@@ -271,9 +268,8 @@ static bool is_of_tenant(const struct node *node, int pid)
 {
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link) {
-		for (unsigned i = 0; i < t->slot_limit; i++)
-			if (t->process[i] && t->process[i]->pid == pid)
-				return true;
+		if (tenant_process_of(t, pid))
+			return true;
 		for (const struct old_process *o = t->old; o; o = o->next)
 			if (o->pid == pid)
 				return true;

@@ -33,14 +33,15 @@ struct reconciler {
 	struct reconcile_figures figures;
 };
 
-/* Puts the holder and its number of devices in front of the error's text. Returns -EEXIST. */
-static int differs(struct error *err, const struct pod_holder *holder)
+/* If `r` is an error, puts the holder and its number of devices in front of err's text, and returns -EEXIST; else 0. */
+static int differs(const struct pod_holder *holder, struct error *err, int r)
 {
-	return error_add(err, -EEXIST,
-			 "kubelet: pod %.64s/%.64s, container %.64s has %zu device(s), "
-			 "starting with '%.64s'",
-			 holder->pod_namespace, holder->pod, holder->container, holder->count,
-			 holder->id[0]);
+	return r < 0 ? error_add(err, -EEXIST,
+				 "kubelet: pod %.64s/%.64s, container %.64s has %zu device(s), "
+				 "starting with '%.64s'",
+				 holder->pod_namespace, holder->pod, holder->container,
+				 holder->count, holder->id[0])
+		     : 0;
 }
 
 static struct slice_set set_of(const struct slices *slices, const struct claim *claim)
@@ -60,8 +61,9 @@ int reconcile_slices(const struct slices *slices, struct claims *claims,
 	struct slice_set held = { 0 };
 	for (size_t i = 0; i < holder->count; i++) {
 		unsigned card, number;
-		if (slice_parse(slices, holder->id[i], &card, &number, err) < 0)
-			return differs(err, holder);
+		int r = slice_parse(slices, holder->id[i], &card, &number, err);
+		if (r < 0)
+			return differs(holder, err, r);
 		slots_add(&held.card[card], number);
 	}
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {
@@ -72,14 +74,13 @@ int reconcile_slices(const struct slices *slices, struct claims *claims,
 			*ret_claim = c;
 			return 0;
 		}
-		error_set(err, EEXIST,
-			  "allotd: claim '%s' (tenant '%s') has only some of the container's devices, "
-			  "or has other devices too",
-			  claim_terms(c)->claim.key, claim_terms(c)->name);
-		return differs(err, holder);
+		return differs(
+			holder, err,
+			error_set(err, EEXIST,
+				  "allotd: claim '%s' (tenant '%s') has only some of the container's devices, or has other devices too",
+				  claim_terms(c)->claim.key, claim_terms(c)->name));
 	}
-	error_set(err, EEXIST, "allotd: no claim has these devices");
-	return differs(err, holder);
+	return differs(holder, err, error_set(err, EEXIST, "allotd: no claim has these devices"));
 }
 
 static bool claim_has_card(const struct claim *claim, const char *uuid)
@@ -130,19 +131,15 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 	if (!claim)
 		claim = claims_find(claims, key);
 	*ret_claim = claim;
-	if (!pod->allocated) {
-		error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing");
-		return differs(err, holder);
-	}
-	if (shares_parse_of(pod->allocated, pod->init_containers, pod->containers, &shares, err) <
-	    0) {
-		error_add(err, -EEXIST, KUBE_POD_ALLOCATED);
-		return differs(err, holder);
-	}
+	if (!pod->allocated)
+		return differs(holder, err, error_set(err, EEXIST, KUBE_POD_ALLOCATED ": missing"));
+	int r = shares_parse_of(pod->allocated, pod->init_containers, pod->containers, &shares, err);
+	if (r < 0)
+		return differs(holder, err, error_add(err, r, KUBE_POD_ALLOCATED));
 	const struct kube_share *share = shares_of(&shares, container, &count);
-	int r = check_shares(share, count, claim, holder, err);
+	r = check_shares(share, count, claim, holder, err);
 	shares_free(&shares);
-	return r < 0 ? differs(err, holder) : 0;
+	return differs(holder, err, r);
 }
 
 /* Finds a claim with a device of the holder, preferably a claim of the holder's pod. Returns NULL if there is none. */
@@ -180,28 +177,22 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 	struct claim *claim = find_by_device(claims, pod->uid, holder);
 	*ret_claim = claim;
 	*ret_container = container;
-	if (!claim) {
-		error_set(err, EEXIST, "allotd: no claim has these devices");
-		return differs(err, holder);
-	}
-	if (container == pod->containers) {
-		error_set(err, EEXIST,
-			  "the pod has no container with the name that the kubelet reports");
-		return differs(err, holder);
-	}
-	if (vcuda_request_read(pod, container, names, &ask, err) < 0) {
-		error_add(err, -EEXIST, "pod");
-		return differs(err, holder);
-	}
-	if (ask.cores != holder->count || !vcuda_request_matches(claim, &ask)) {
-		error_set(err, EEXIST,
-			  "the container asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') "
-			  "has other amounts",
-			  ask.cores, names->cores, ask.units, names->memory,
-			  claim_terms(claim)->claim.key, claim_terms(claim)->name);
-		return differs(err, holder);
-	}
-	return 0;
+	int r = 0;
+	if (!claim)
+		r = error_set(err, EEXIST, "allotd: no claim has these devices");
+	else if (container == pod->containers)
+		r = error_set(err, EEXIST,
+			      "the pod has no container with the name that the kubelet reports");
+	else if ((r = vcuda_request_read(pod, container, names, &ask, err)) < 0)
+		error_add(err, r, "pod");
+	else if (ask.cores != holder->count || !vcuda_request_matches(claim, &ask))
+		r = error_set(
+			err, EEXIST,
+			"the container asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') "
+			"has other amounts",
+			ask.cores, names->cores, ask.units, names->memory,
+			claim_terms(claim)->claim.key, claim_terms(claim)->name);
+	return differs(holder, err, r);
 }
 
 struct pass {
