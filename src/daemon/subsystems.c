@@ -162,12 +162,6 @@ static void populate_timers(struct node *node)
 		loop_arm(node->linger_timer, node->config.linger_ns, 0);
 }
 
-static void update_drains(struct node *node, const struct census_card *seen)
-{
-	for (unsigned i = 0; i < node->card_count; i++)
-		drain_update(node, &node->card[i], &seen[i]);
-}
-
 static int make_tenants_dirs(struct node *node, struct error *err)
 {
 	const mode_t modes[] = {
@@ -276,16 +270,14 @@ static void end_registration(struct tenant *tenant)
 	tenant->registration = registration_close(tenant->registration);
 }
 
-static void compare_all(struct node *node, const struct census_card *seen)
+/* Foreign memory is counted last: it is what neither the compared ledgers nor the drains explain. */
+static void compare_cards(struct node *node, const struct census_card *seen)
 {
-	for (unsigned i = 0; i < node->card_count; i++)
+	for (unsigned i = 0; i < node->card_count; i++) {
 		census_compare(node, i, &seen[i]);
-}
-
-static void note_foreign(struct node *node, const struct census_card *seen)
-{
-	for (unsigned i = 0; i < node->card_count; i++)
+		drain_update(node, &node->card[i], &seen[i]);
 		census_count_foreign(node, &node->card[i], &seen[i]);
+	}
 }
 
 static void watch_census(struct node *node, const struct census_card *seen)
@@ -310,11 +302,9 @@ static const struct subsystem subsystems[] = {
 	  .tenants_changed = census_tenants_changed,
 	  .populated_changed = census_populated_changed,
 	  .cards_polled = census_resume_if_changed,
-	  .census_read = compare_all },
+	  .census_read = compare_cards },
 	{ .name = "health", start_health, stop_health },
 	{ .name = "directories", make_tenants_dirs },
-	{ .name = "drains", .census_read = update_drains },
-	{ .name = "foreign memory", .census_read = note_foreign },
 	{ .name = "guarantees", .tenants_changed = node_update_guarantees },
 	{ .name = "unpromised memory", .tenants_changed = node_update_all_unpromised_quotas },
 	{ .name = "space",
@@ -323,11 +313,7 @@ static const struct subsystem subsystems[] = {
 	  .tenant_added = space_tenant_added,
 	  .tenant_removed = space_leave,
 	  .process_gone = space_note_exited },
-	{ .name = "use",
-	  load_use,
-	  free_records,
-	  .tenant_begins = use_begin,
-	  .tenant_removed = use_end },
+	{ .name = "use", load_use, free_records, .tenant_begins = use_begin, .tenant_removed = use_end },
 	{ .name = "use by namespace",
 	  namespace_use_start,
 	  namespace_use_stop,
