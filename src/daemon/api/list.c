@@ -191,18 +191,15 @@ static json_t *swap_to_json(struct tenant *t)
 		return tenant_checkpoint_to_json(t);
 	const char *state = swap_state_text(t);
 	struct swap_figures f = swap_figures(t);
-	json_int_t movable = 0, out = 0;
 	if (!state)
 		return json_null();
 	json_t *devices = json_array();
-	for (unsigned i = 0; i < t->terms.device_count; i++) {
+	for (unsigned i = 0; i < t->terms.device_count; i++)
 		json_array_append_new(devices, swap_device_to_json(t, i, &f.device[i]));
-		movable += (json_int_t)f.device[i].movable_bytes;
-		out += (json_int_t)f.device[i].out_bytes;
-	}
 	return json_pack("{s:s, s:s, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:f}", "kind", "library",
 			 "state", state, "share_scale", rounded(t->share_scale), "devices", devices,
-			 "swappable_bytes", movable, "swapped_bytes", out, "arena_bytes",
+			 "swappable_bytes", (json_int_t)f.movable_bytes, "swapped_bytes",
+			 (json_int_t)f.out_bytes, "arena_bytes",
 			 (json_int_t)t->terms.swap_arena_bytes, "arena_ready_bytes",
 			 (json_int_t)atomic_load(&t->region.control->arena_ready_bytes), "failed",
 			 (json_int_t)f.failed, "moved_s", seconds(f.moved_ns));

@@ -142,21 +142,16 @@ static void write_swap(struct tenant *t, struct json_text *out)
 		return;
 	}
 	const char *state = swap_state_text(t);
-	uint64_t movable_bytes = 0, out_bytes = 0;
 	if (!state) {
 		json_text_null(out, "swap");
 		return;
 	}
 	const struct swap_figures f = swap_figures(t);
-	for (unsigned i = 0; i < t->terms.device_count; i++) {
-		movable_bytes += f.device[i].movable_bytes;
-		out_bytes += f.device[i].out_bytes;
-	}
 	json_text_open(out, "swap", '{');
 	json_text_string(out, "kind", "library");
 	json_text_string(out, "state", state);
-	write_bytes(out, "swappable_bytes", movable_bytes);
-	write_bytes(out, "swapped_bytes", out_bytes);
+	write_bytes(out, "swappable_bytes", f.movable_bytes);
+	write_bytes(out, "swapped_bytes", f.out_bytes);
 	json_text_whole(out, "failed", (int64_t)f.failed);
 	json_text_real(out, "moved_s", seconds(f.moved_ns));
 	json_text_real(out, "share_scale", t->share_scale);

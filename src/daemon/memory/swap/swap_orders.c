@@ -201,6 +201,10 @@ struct swap_figures swap_figures(const struct tenant *tenant)
 			add_device(&f.device[k], slot, k,
 				   tenant->terms.device[k].card->info.memory_bytes);
 	}
+	for (unsigned k = 0; k < tenant->terms.device_count; k++) {
+		f.movable_bytes += f.device[k].movable_bytes;
+		f.out_bytes += f.device[k].out_bytes;
+	}
 	return f;
 }
 
@@ -218,15 +222,13 @@ bool swap_has_refused(const struct tenant *tenant)
 struct swap_progress swap_progress(struct tenant *tenant)
 {
 	struct swap_figures f = swap_figures(tenant);
-	struct swap_progress p = { .moved_bytes = f.copied_bytes };
+	struct swap_progress p = { .total_bytes = f.movable_bytes };
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		uint64_t used = tenant_usage(tenant, i).used_bytes;
 		uint64_t movable = f.device[i].movable_bytes;
-		p.moved_bytes += f.device[i].out_bytes;
-		p.total_bytes += movable;
 		p.stays_bytes += used > movable ? used - movable : 0;
 	}
-	p.moved_bytes = bounded(p.moved_bytes, p.total_bytes);
+	p.moved_bytes = bounded(f.copied_bytes + f.out_bytes, p.total_bytes);
 	return p;
 }
 

@@ -33,6 +33,7 @@ struct swap_figures {
 	uint64_t moved_ns;     /* longest of the processes' last moves */
 	/* Changes as long as any process makes progress with its move. */
 	uint64_t progress;
+	uint64_t movable_bytes, out_bytes; /* sums over the devices */
 	struct swap_device_figures device[REGION_MAX_DEVICES];
 };
 
