@@ -138,29 +138,23 @@ static void take_processes(struct tenant *tenant, struct tenant_state *state)
 static int adopt(struct node *node, enum tenant_place place, const char *id, struct error *err)
 {
 	char path[NODE_PATH_MAX];
-	struct tenant_state state;
+	cleanup(tenant_state_free) struct tenant_state state = { 0 };
 	struct tenant *tenant;
 	tenant_dir_path(node, place, id, "tenant.json", path);
 	int r = tenant_state_load(node, path, id, &state, err);
 	if (r < 0)
 		return r;
-	if (tenant_place(&state.terms) != place) {
-		tenant_state_free(&state);
+	if (tenant_place(&state.terms) != place)
 		return error_set(
 			err, EINVAL,
 			"%s: this file is in the wrong directory: it must be below claims/ if it "
 			"has the field 'claim', otherwise below tenants/",
 			path);
-	}
-	if (node_find_tenant(node, state.terms.name)) {
-		tenant_state_free(&state);
+	if (node_find_tenant(node, state.terms.name))
 		return error_set(err, EEXIST, "%s: another tenant has this tenant's name", path);
-	}
 	r = tenant_adopt(node, &state.terms, &tenant, err);
-	if (r < 0) {
-		tenant_state_free(&state);
+	if (r < 0)
 		return r;
-	}
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	tenant_publish_unslotted(tenant);
