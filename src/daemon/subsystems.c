@@ -345,7 +345,7 @@ static const struct subsystem subsystems[] = {
 	  stop_tenants,
 	  .tenant_removed = adopt_forget_all,
 	  .process_gone = adopt_slot_gone,
-	  .needs_census = adopt_is_any_expected },
+	  .needs_census = tenant_is_any_adopting },
 	{ .name = "cgroups of commands",
 	  start_commands,
 	  stop_commands,

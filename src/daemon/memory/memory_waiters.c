@@ -420,15 +420,6 @@ static void renumber(struct grant_request *list, size_t count)
 	}
 }
 
-static bool is_any_adopting(const struct node *node)
-{
-	const struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-		if (t->adopting)
-			return true;
-	return false;
-}
-
 static void decide_all(struct node *node, uint64_t now_ns)
 {
 	struct order_bounds bounds = { .patience_ns = node->config.wait_patience_ns,
@@ -482,7 +473,7 @@ void memory_wait_due(void *data, uint32_t events)
 	 * Decide nothing while it is unknown how much memory is free. Processes of the previous daemon may still register with
 	 * this one (tenant.adopting), or no census has yet measured the memory of processes that belong to no tenant.
 	 */
-	if (is_any_adopting(node) || !node->foreign_known)
+	if (tenant_is_any_adopting(node) || !node->foreign_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (waits(t) && is_to_return(t, now_ns)) {

@@ -402,6 +402,15 @@ void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_byt
 	tenant_publish_quota(tenant, device);
 }
 
+bool tenant_is_any_adopting(const struct node *node)
+{
+	const struct tenant *t;
+	TAILQ_FOREACH(t, &node->tenants, link)
+		if (t->adopting)
+			return true;
+	return false;
+}
+
 bool tenant_is_off_card(const struct tenant *tenant)
 {
 	return tenant->checkpoint && checkpoint_place(tenant->checkpoint) == PLACE_OUT;

@@ -272,6 +272,8 @@ void tenant_publish_quota(struct tenant *tenant, unsigned device);
 /* Publishes the memory that belongs to no slot: `old` and left_bytes. */
 void tenant_publish_unslotted(struct tenant *tenant);
 
+/* Returns true while a tenant waits for processes of the previous daemon, at most for config.adopt_wait_ns. */
+bool tenant_is_any_adopting(const struct node *node);
 /* Returns true if a checkpoint has moved the tenant off all GPUs. */
 bool tenant_is_off_card(const struct tenant *tenant);
 
@@ -281,6 +283,8 @@ struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
 uint64_t tenant_used_bytes(struct tenant *tenant);
 /* Returns the memory that a tenant with on_full "wait" occupies: its grant or, if that is more, the memory that it holds. */
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
+/* Returns what counts as the tenant's: its quota; with on_full "wait", what it occupies; without a quota, what it holds. */
+uint64_t tenant_counted_bytes(struct tenant *tenant, unsigned device);
 /* Returns the page-locked host memory that the processes report in their slots. No card's quota counts this memory. */
 uint64_t tenant_host_bytes(const struct tenant *tenant);
 /* Returns the memory that the process reports in its slot; at most the card's memory. */

@@ -148,6 +148,14 @@ uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 	return used > granted ? used : granted;
 }
 
+uint64_t tenant_counted_bytes(struct tenant *tenant, unsigned device)
+{
+	const struct promise *p = &tenant->terms.device[device].promise;
+	if (tenant->terms.on_full == ON_FULL_WAIT)
+		return tenant_taken_bytes(tenant, device);
+	return p->memory_given ? p->quota_bytes : tenant_usage(tenant, device).used_bytes;
+}
+
 static void process_died(void *data, uint32_t events)
 {
 	struct process *process = data;

@@ -12,7 +12,7 @@
 #include "daemon/export/metrics/gather_figures.h"
 #include "daemon/export/metrics/metric.h"
 #include "daemon/export/metrics/metrics_names.h"
-#include "daemon/state/join/adopt.h"
+#include "daemon/state/tenant.h"
 #include "http/http_server.h"
 #include "http/bearer_token.h"
 
@@ -112,7 +112,7 @@ static void answer_ready(struct metrics *m, struct server_answer *ret)
 	if (census_wait_ns(m->node->census, clock_now_ns()) >= DRIVER_NS)
 		*ret = (struct server_answer){ .status = 503,
 					       .line = "not ready: the driver does not answer\n" };
-	if (adopt_is_any_expected(m->node))
+	if (tenant_is_any_adopting(m->node))
 		*ret = (struct server_answer){
 			.status = 503,
 			.line = "not ready: processes of the previous daemon have yet to connect\n"

@@ -54,14 +54,6 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 	return model->card[__builtin_ctzll(reached)].uuid;
 }
 
-static uint64_t counted_bytes(struct tenant *tenant, unsigned device)
-{
-	const struct promise *now = &tenant->terms.device[device].promise;
-	if (tenant->terms.on_full == ON_FULL_WAIT)
-		return tenant_taken_bytes(tenant, device);
-	return now->memory_given ? now->quota_bytes : tenant_usage(tenant, device).used_bytes;
-}
-
 /* Adds what `allot set` gave tenants on the card beyond their ResourceClaims; the scheduler knows only ResourceClaims. */
 static void add_raises(struct node *node, const struct card *card, uint64_t *bytes,
 		       double *cores_pct)
@@ -72,7 +64,7 @@ static void add_raises(struct node *node, const struct card *card, uint64_t *byt
 		for (unsigned i = 0; i < c->tenant->terms.device_count; i++) {
 			const struct promise *now = &c->tenant->terms.device[i].promise;
 			const struct promise *asked = claim_original_promise(c, i);
-			uint64_t counted = counted_bytes(c->tenant, i);
+			uint64_t counted = tenant_counted_bytes(c->tenant, i);
 			if (c->tenant->terms.device[i].card != card)
 				continue;
 			if (counted > asked->quota_bytes)

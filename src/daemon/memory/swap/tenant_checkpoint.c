@@ -264,21 +264,12 @@ void tenant_checkpoint_adopted(struct tenant *t)
 		t->checkpoint_request->was_paused = t->is_away = true;
 }
 
-/* To come back, a tenant needs its promised quota; with on_full "wait", its grant; without a quota, what it holds. */
-static uint64_t wanted_bytes(struct tenant *t, unsigned device)
-{
-	const struct promise *p = &t->terms.device[device].promise;
-	if (t->terms.on_full == ON_FULL_WAIT)
-		return tenant_taken_bytes(t, device);
-	return p->memory_given ? p->quota_bytes : tenant_usage(t, device).used_bytes;
-}
-
 static int check_room(struct tenant *t, struct error *err)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		struct card *card = t->terms.device[i].card;
 		struct promise_card p = node_promised(t->node, card, t);
-		uint64_t wanted = wanted_bytes(t, i), most = card->info.memory_bytes;
+		uint64_t wanted = tenant_counted_bytes(t, i), most = card->info.memory_bytes;
 		uint64_t taken = node_taken_bytes(card, &p) + p.kept_bytes;
 		uint64_t left = taken < most ? most - taken : 0;
 		if (wanted > left)

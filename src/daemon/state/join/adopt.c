@@ -239,15 +239,6 @@ void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_b
 	loop_arm(tenant->node->adopt_timer, LOOK_NS, 0);
 }
 
-bool adopt_is_any_expected(const struct node *node)
-{
-	const struct tenant *t;
-	TAILQ_FOREACH(t, &node->tenants, link)
-		if (t->adopting)
-			return true;
-	return false;
-}
-
 bool adopt_is_expected(const struct tenant *tenant, int pid)
 {
 	for (const struct old_process *o = tenant->old; o; o = o->next)

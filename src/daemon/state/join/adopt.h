@@ -25,9 +25,6 @@ void adopt_end_unused(struct node *node);
  */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 
-/* Returns true while a tenant waits for processes of the previous daemon, at most for config.adopt_wait_ns. */
-bool adopt_is_any_expected(const struct node *node);
-
 /* Returns true if `pid` was registered with the previous daemon, but is not yet registered with this one. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
