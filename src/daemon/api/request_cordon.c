@@ -1,6 +1,6 @@
 #include <errno.h>
-#include <inttypes.h>
 
+#include "daemon/api/request_devices.h"
 #include "daemon/api/request_handlers.h"
 #include "daemon/api/session.h"
 #include "daemon/gpu/health/health.h"
@@ -8,7 +8,6 @@
 static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
 {
 	const char *text = NULL;
-	int64_t index = 0;
 	int r = json_read_string(request, "uuid", &text, err);
 	if (r < 0)
 		return r;
@@ -18,16 +17,8 @@ static int find_card(struct node *node, const json_t *request, struct card **ret
 			    : error_set(err, ENODEV,
 					"uuid: '%.60s': no such GPU: allot ps lists them", text);
 	}
-	r = json_read_int(request, "index", 0, INT32_MAX, &index, err);
-	if (r <= 0)
-		return r < 0 ? r
-			     : error_set(err, EINVAL, "index or uuid: one of them must be given");
-	if (index >= node->card_count)
-		return error_set(err, ENODEV,
-				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
-				 node->card_count - 1);
-	*ret = &node->card[index];
-	return 0;
+	r = request_read_index(node, request, ret, err);
+	return r ? r : error_set(err, EINVAL, "index or uuid: one of them must be given");
 }
 
 int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err)

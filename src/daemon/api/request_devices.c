@@ -10,6 +10,20 @@
 #include "daemon/state/card_promises.h"
 #include "policy/placement/choose_cards.h"
 
+int request_read_index(struct node *node, const json_t *json, struct card **ret, struct error *err)
+{
+	int64_t index;
+	int r = json_read_int(json, "index", 0, INT32_MAX, &index, err);
+	if (r <= 0)
+		return r;
+	if (index >= node->card_count)
+		return error_set(err, ENODEV,
+				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
+				 node->card_count - 1);
+	*ret = &node->card[index];
+	return r;
+}
+
 static int read_share(const json_t *json, const char *key, bool *ret_has, double *ret,
 		      struct error *err)
 {
@@ -23,18 +37,12 @@ static int read_device(struct node *node, const json_t *json, struct device_requ
 		       struct error *err)
 {
 	struct device_request d = { 0 };
-	int64_t index = 0, bytes = 0, reserve = 0;
+	int64_t bytes = 0, reserve = 0;
 	if (!json_is_object(json))
 		return error_set(err, EINVAL, "devices: must be a list of objects");
-	int r = json_read_int(json, "index", 0, INT32_MAX, &index, err);
+	int r = request_read_index(node, json, &d.card, err);
 	if (r < 0)
 		return r;
-	if (r > 0 && index >= node->card_count)
-		return error_set(err, ENODEV,
-				 "index: %" PRId64 ": there is no such GPU: must be 0 to %u", index,
-				 node->card_count - 1);
-	if (r > 0)
-		d.card = &node->card[index];
 	r = json_read_int(json, "memory_bytes", 0, INT64_MAX, &bytes, err);
 	if (r < 0)
 		return r;

@@ -12,6 +12,9 @@ struct device_request {
 	struct promise_request terms;
 };
 
+/* Reads "index". Returns 1 if the member is there, 0 if not, or -errno. */
+int request_read_index(struct node *node, const json_t *json, struct card **ret, struct error *err);
+
 /*
  * Fills the list from the request; no card is in the list twice. Returns the number of entries, 0 if the request has no
  * "devices", or -errno with the reason.
