@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
+#include "kube/util/object.h"
 
 #define KNOWN_LOOKS 4 /* An answer is reused for this many calls of dra_need_of() for a claim. */
 
@@ -36,8 +37,7 @@ static void forget(struct known *k)
 static void claim_received(void *data, const struct kube_answer *reply)
 {
 	struct known *k = data;
-	const json_t *metadata = json_object_get(reply->object, "metadata");
-	const char *uid = json_string_value(json_object_get(metadata, "uid"));
+	const char *uid = object_meta_text(reply->object, "uid");
 	k->get = NULL;
 	if (reply->status == 404 || (uid && strcmp(uid, k->key.name.uid) != 0))
 		k->answer = CLAIM_UNWANTED;

@@ -98,13 +98,11 @@ void spec_files_restore(const char *dir, struct claims *claims)
 
 void spec_files_sweep(const char *dir, struct claims *claims)
 {
-	DIR *list = opendir(dir);
-	for (struct dirent *e = list ? readdir(list) : NULL; e; e = readdir(list))
+	cleanup_dir DIR *list = opendir(dir);
+	for (struct dirent *e; list && (e = readdir(list));)
 		if (!strncmp(e->d_name, BEFORE, strlen(BEFORE)) && !is_of_claim(claims, e->d_name) &&
 		    unlinkat(dirfd(list), e->d_name, 0) < 0 && errno != ENOENT)
 			log_warning("DRA: %s/%s can't be removed: %s; allotd knows no ResourceClaim for "
 				    "this CDI spec",
 				    dir, e->d_name, strerror(errno));
-	if (list)
-		closedir(list);
 }

@@ -150,35 +150,32 @@ static int detach(int cgroup_fd, int program_fd)
 	return call_bpf(BPF_PROG_DETACH, &attr);
 }
 
-static bool is_ours(int program_fd)
+/* Returns what the kernel tells of the program; all 0 if it tells nothing. */
+static struct bpf_prog_info info_of(int program_fd)
 {
 	struct bpf_prog_info info = { 0 };
 	union bpf_attr attr = { .info = { .bpf_fd = (uint32_t)program_fd,
 					  .info_len = sizeof(info),
 					  .info = (uintptr_t)&info } };
-	return call_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) >= 0 && !strcmp(info.name, NAME);
+	call_bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+	return info;
 }
 
 /* Detaches all filters of this kind, except the program `own_fd` (-1: none). */
 static void remove_others(int cgroup_fd, int own_fd)
 {
 	uint32_t id[PROGRAMS_MOST];
-	struct bpf_prog_info own = { 0 };
-	union bpf_attr info = { .info = { .bpf_fd = (uint32_t)own_fd,
-					  .info_len = sizeof(own),
-					  .info = (uintptr_t)&own } };
+	uint32_t own_id = own_fd >= 0 ? info_of(own_fd).id : 0;
 	union bpf_attr query = { .query = { .target_fd = (uint32_t)cgroup_fd,
 					    .attach_type = BPF_CGROUP_DEVICE,
 					    .prog_ids = (uintptr_t)id,
 					    .prog_cnt = PROGRAMS_MOST } };
-	if (own_fd >= 0 && call_bpf(BPF_OBJ_GET_INFO_BY_FD, &info) < 0)
-		return;
-	if (call_bpf(BPF_PROG_QUERY, &query) < 0)
+	if ((own_fd >= 0 && !own_id) || call_bpf(BPF_PROG_QUERY, &query) < 0)
 		return;
 	for (uint32_t i = 0; i < query.query.prog_cnt; i++) {
 		union bpf_attr attr = { .prog_id = id[i] };
-		cleanup_fd int fd = id[i] != own.id ? call_bpf(BPF_PROG_GET_FD_BY_ID, &attr) : -1;
-		if (fd >= 0 && is_ours(fd))
+		cleanup_fd int fd = id[i] != own_id ? call_bpf(BPF_PROG_GET_FD_BY_ID, &attr) : -1;
+		if (fd >= 0 && !strcmp(info_of(fd).name, NAME))
 			detach(cgroup_fd, fd);
 	}
 }
