@@ -14,7 +14,7 @@ struct worker {
 	pthread_mutex_t lock;
 	pthread_cond_t wake; /* uses the monotonic clock */
 	bool stop;           /* guarded by `lock`; tells run() to return */
-	int stop_fd;         /* becomes readable when `stop` is set; for a run() that polls other descriptors */
+	int stop_fd; /* becomes readable when `stop` is set; for a run() that polls other descriptors */
 };
 
 /* Starts run(data). `what` names the thread in an error. */

@@ -73,7 +73,8 @@ static void find_name(struct engine_names *n, struct question *q)
 		if (!engine_may_own(e, &q->container) || now_ns < n->state[i].not_before_ns ||
 		    !has_socket(e->path))
 			continue;
-		int r = engine_query(e, &q->container, n->worker.stop_fd, now_ns + ENGINE_ASK_NS, &q->name);
+		int r = engine_query(e, &q->container, n->worker.stop_fd, now_ns + ENGINE_ASK_NS,
+				     &q->name);
 		if (r < 0 && r != -ENOENT) {
 			note_failure(n, i, r);
 			continue;

@@ -26,7 +26,7 @@ struct annotated_call {
 	struct annotated *annotated;
 	struct grpc_call *call; /* NULL if the kubelet has cancelled the call */
 	uint64_t begun_ns;
-	struct binding *binding; /* NULL while the call waits for its pod */
+	struct binding *binding;    /* NULL while the call waits for its pod */
 	struct grpc_message *reply; /* sent once the binding is written; NULL if the call is refused */
 	struct pod_container *assignment; /* for annotated.assignments, once the binding is written */
 	char key[TENANT_CLAIM_MAX];
@@ -277,12 +277,12 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 int annotated_check_pods(const struct annotated *b, struct error *err)
 {
 	struct node_kube *kube = kube_of(b);
-	return pods_are_known(node_kube_pods(kube))
-		       ? 0
-		       : error_set(err, EAGAIN,
-				   "the pods of node %s could not be read from the API server in time, so "
-				   "the pod that these GPUs are for is unknown: allotd's log says why",
-				   node_kube_name(kube));
+	if (pods_are_known(node_kube_pods(kube)))
+		return 0;
+	return error_set(err, EAGAIN,
+			 "the pods of node %s could not be read from the API server in time, so "
+			 "the pod that these GPUs are for is unknown: allotd's log says why",
+			 node_kube_name(kube));
 }
 
 static int choose(struct annotated_call *c, struct choice *ret, struct error *err)

@@ -21,7 +21,8 @@ struct vcuda_call {
 	/* key of the claim that the call hands out; is_new: made for this call */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
-	struct pod_container *share; /* for vcuda_owners.shares if the container uses an init container's claim; else NULL */
+	/* for vcuda_owners.shares if the container uses an init container's claim; else NULL */
+	struct pod_container *share;
 	unsigned cores, units;
 	struct grpc_message *reply; /* NULL if refused, or not decided yet */
 	/* the write to the pod, after which the call ends; NULL: there is nothing to write */

@@ -71,7 +71,7 @@ static void test_allocated(void **state)
 {
 	struct injection_env env[] = { { word("K"), word("v") } };
 	struct injection_path mounts[] = { { word("/in"), word("/out"), true },
-					    { word("/a"), word("/b"), false } };
+					   { word("/a"), word("/b"), false } };
 	struct injection_path devices[] = { { word("/dev/x"), word("/dev/y") } };
 	const struct injection injections[] = { { .env = env,
 						  .env_count = 1,
