@@ -11,7 +11,7 @@
 
 #include "base/paths.h"
 #include "base/install.h"
-#include "base/unix_connect.h"
+#include "base/fd/unix_connect.h"
 #include "cli/probe.h"
 #include "cli/spawn.h"
 #include "client/find.h"

@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/paths.h"
-#include "base/write_all.h"
+#include "base/fd/write_all.h"
 #include "mirror/shim.h"
 
 #define RECORD "versions"

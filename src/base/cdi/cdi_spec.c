@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
-#include "base/write_all.h"
+#include "base/fd/write_all.h"
 
 int cdi_check_name(const char *name, struct error *err)
 {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/unix_connect.h"
+#include "base/fd/unix_connect.h"
 #include "cli/child_output.h"
 #include "cli/doctor/version.h"
 #include "cli/run/command_child.h"

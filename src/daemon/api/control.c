@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/send_fds.h"
+#include "base/fd/send_fds.h"
 #include "daemon/gpu/census.h"
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"

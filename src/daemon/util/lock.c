@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/paths.h"
-#include "base/unix_connect.h"
+#include "base/fd/unix_connect.h"
 #include "daemon/util/peer.h"
 #include "daemon/util/procfs.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/write_all.h"
+#include "base/fd/write_all.h"
 
 int whole_file_sync_dir(const char *path)
 {

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/write_all.h"
+#include "base/fd/write_all.h"
 #include "kube/util/base64.h"
 
 #define NAME_MAX_BYTES 254

@@ -11,8 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/send_fds.h"
-#include "base/unix_connect.h"
+#include "base/fd/send_fds.h"
+#include "base/fd/unix_connect.h"
 
 #define GATE_LOOK_NS 200000000 /* how often a waiting call checks that the server still runs */
 

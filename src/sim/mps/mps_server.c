@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/send_fds.h"
+#include "base/fd/send_fds.h"
 #include "sim/mps/mps_wire.h"
 
 struct client {

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/send_fds.h"
+#include "base/fd/send_fds.h"
 
 /* Include cmocka.h before this file. */
 

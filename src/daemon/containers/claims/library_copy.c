@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/fnv.h"
 #include "base/paths.h"
-#include "base/write_all.h"
+#include "base/fd/write_all.h"
 #include "daemon/containers/claims/container_paths.h"
 #include "daemon/util/whole_file.h"
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/unix_connect.h"
+#include "base/fd/unix_connect.h"
 #include "net/listen.h"
 
 #define BACKLOG 64

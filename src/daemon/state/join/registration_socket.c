@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/send_fds.h"
+#include "base/fd/send_fds.h"
 #include "daemon/export/trace/tenant_trace.h"
 #include "daemon/memory/swap/arena.h"
 #include "daemon/space/space_groups.h"
