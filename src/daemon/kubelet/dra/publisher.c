@@ -215,8 +215,8 @@ static void write_slice(struct publisher *p, struct gpu_slice *s, const char *no
 		.node = p->node, .node_uid = node_uid, .name = s->name, .pool = s->pool
 	};
 	cleanup_json json_t *slice = dra_slice(&names,
-						 object_meta_text(s->object, "resourceVersion"),
-						 generation_of(s->object) + 1, devices);
+					       object_meta_text(s->object, "resourceVersion"),
+					       generation_of(s->object) + 1, devices);
 	cleanup_free char *body = slice ? json_dumps(slice, JSON_COMPACT) : NULL;
 	if (!body) {
 		retry_later(p, "out of memory", 0);
