@@ -84,7 +84,7 @@ static void note_unregistered(struct suspect *s, struct tenant *t)
 	become_offender(s, t, VIOLATION_UNREGISTERED, s->how);
 	log_warning_of(tenant_log_key(&t->terms),
 		       "tenant '%s' (%s): process %d (%s) holds %" PRIu64
-		       " MiB of GPU memory and never registered with the library (%s)",
+		       " MiB of GPU memory and never registered with allotd (%s)",
 		       t->terms.name, t->terms.id, s->pid, s->name, s->held_bytes / MIB, s->how);
 }
 
@@ -222,8 +222,8 @@ static void forgive_registered(struct suspect *s)
 	    !is_registered(s->violations->node, s->pid))
 		return;
 	log_info_of(s->log_key,
-		    "tenant '%s': process %d (%s) has registered with the library, and is no "
-		    "offender any more",
+		    "tenant '%s': process %d (%s) uses the library now and has registered with "
+		    "allotd, so it is no longer an offender",
 		    s->tenant, s->pid, s->name);
 	offenders_resume(s, NULL);
 	s->is_offender = false;
