@@ -40,7 +40,11 @@ static void exec_child(char *const argv[], bool with_errors, int out)
 	dup2(null, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
 	dup2(with_errors ? out : null, STDERR_FILENO);
-	execvp(argv[0], argv);
+	/* execvp() would let /bin/sh run a file of an unknown format. */
+	if (strchr(argv[0], '/'))
+		execv(argv[0], argv);
+	else
+		execvp(argv[0], argv);
 	dprintf(STDERR_FILENO, "%s: %s", argv[0], strerror(errno));
 	_exit(127);
 }
@@ -62,6 +66,8 @@ int child_output(char *const argv[], bool with_errors, int limit_ms, char *text,
 		exec_child(argv, with_errors, write_fd);
 	close_fd(&write_fd);
 	read_output(read_fd, limit_ms, text, size);
+	/* A program that writes more must not wait for a reader. */
+	close_fd(&read_fd);
 	if (limit_ms >= 0)
 		kill(pid, SIGKILL);
 	while (waitpid(pid, ret_status, 0) < 0 && errno == EINTR)

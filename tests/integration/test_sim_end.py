@@ -97,8 +97,8 @@ def test_launches_on_a_lost_gpu_do_not_wait(sim):  # noqa: F811
         print("up", flush=True)
         cu.cuCtxSynchronize()
         for i in range(1100):
-            launch(f)
-            cu.cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, 0, ((flag,), (None,)), 0)
+            ok(launch(f))
+            ok(cu.cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, 0, ((flag,), (None,)), 0))
         """)
     assert client.stdout.readline() == "up\n"
     sim.ctl("lose", "0")

@@ -51,9 +51,13 @@ void gather_program_version(const char *program, char ret[FACT_NAME_MAX])
 	char path[PATHS_MAX], text[PROGRAM_TEXT_MAX] = "";
 	char *argv[] = { path, (char *)"--version", NULL };
 
-	if (child_find(program, path, NULL) >= 0)
+	if (child_find(program, path, NULL) < 0)
+		*path = '\0';
+	else
 		child_output(argv, true, PROGRAM_MOST_MS, text, sizeof(text), NULL, NULL);
-	version_find(text, ret);
+	/* If the program can't be executed, the text begins with its path, which may contain a version. */
+	bool has_failed = *path && !strncmp(text, path, strlen(path)) && text[strlen(path)] == ':';
+	version_find(has_failed ? "" : text, ret);
 }
 
 enum fact gather_listens(const struct host *host, const char *path, int type)

@@ -13,11 +13,16 @@
 #include "base/cleanup.h"
 #include "base/fd/write_all.h"
 
-int whole_file_sync_dir(const char *path)
+static int open_dir_of(const char *path)
 {
 	char copy[PATH_MAX];
 	snprintf(copy, sizeof(copy), "%s", path);
-	cleanup_fd int fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+int whole_file_sync_dir(const char *path)
+{
+	cleanup_fd int fd = open_dir_of(path);
 	if (fd >= 0 && fsync(fd) == 0)
 		return 0;
 	return errno == EINVAL ? 0 : -errno; /* EINVAL: the file system syncs no directories */
@@ -30,14 +35,18 @@ int whole_file_write(const char *path, const char *text, size_t size, bool sync)
 	cleanup_fd int fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
-	int r = write_all(fd, text, size);
+	/* Opened before anything changes, so that an error leaves the old file. */
+	cleanup_fd int dir = sync ? open_dir_of(path) : -1;
+	int r = sync && dir < 0 ? -errno : write_all(fd, text, size);
 	if (r >= 0 && sync && fsync(fd) < 0)
 		r = -errno;
 	if (r >= 0 && rename(fresh, path) < 0)
 		r = -errno;
 	if (r < 0)
 		unlink(fresh);
-	return r >= 0 && sync ? whole_file_sync_dir(path) : r;
+	else if (sync)
+		(void)fsync(dir);
+	return r;
 }
 
 int whole_file_write_lines(const char *path, const char *lines, bool sync)
@@ -46,7 +55,9 @@ int whole_file_write_lines(const char *path, const char *lines, bool sync)
 		return whole_file_write(path, lines, strlen(lines), sync);
 	if (unlink(path) < 0)
 		return errno == ENOENT ? 0 : -errno;
-	return sync ? whole_file_sync_dir(path) : 0;
+	if (sync)
+		whole_file_sync_dir(path);
+	return 0;
 }
 
 /* `text` has size + 1 bytes, for a NUL at its end. Returns -EFBIG if the file has more than `size` bytes. */
@@ -81,7 +92,6 @@ static int read_plain(const char *path, int flags, size_t most_bytes, char **ret
 		return -EINVAL;
 	if (ret_stat->st_size < 0 || (size_t)ret_stat->st_size > most_bytes)
 		return -EFBIG;
-	/* The size of a file that allotd writes cannot change now: writers rename a new file over this one. */
 	cleanup_free char *text = malloc((size_t)ret_stat->st_size + 1);
 	int r = text ? read_all(fd, text, (size_t)ret_stat->st_size, ret_size) : -ENOMEM;
 	if (r >= 0)
@@ -104,6 +114,8 @@ int whole_file_read_foreign(const char *path, size_t most_bytes, char **ret, siz
 	if (r == -EINVAL || r == -EFBIG || (r >= 0 && !*ret_size))
 		return error_set(err, EINVAL, "%s: must be a file of 1 to %zu bytes", path,
 				 most_bytes);
+	if (r >= 0 && *ret_size != (size_t)st.st_size)
+		r = -EIO; /* it was cut off meanwhile */
 	if (r < 0)
 		return error_set_errno(err, -r, "%s", path);
 	*ret = steal_pointer(&bytes);

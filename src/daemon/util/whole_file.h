@@ -11,8 +11,8 @@
 #include "base/error.h"
 
 /*
- * Replaces the file. With `sync`, returns only when the text is on the disk. If it fails (-errno), the old file stays; but if
- * only its directory could not be synced, the new file is there until the machine crashes.
+ * Replaces the file. With `sync`, returns only when the text is on the disk. If it fails (-errno), the old file stays. Only if
+ * the disk fails while the directory is synced, the old file may be back after a power cut, although the result is 0.
  */
 int whole_file_write(const char *path, const char *text, size_t size, bool sync);
 /* Like whole_file_write(), but removes the file if `lines` is "". */
@@ -28,7 +28,7 @@ int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret
 /*
  * Reads a file that another program writes; follows symbolic links. *ret_stat (may be NULL) is the file's status from before the
  * read. The file is unchanged while its status stays equal; only a write within the same tick of the kernel's clock can go
- * unnoticed. Returns -EINVAL also if the file is empty or exceeds most_bytes.
+ * unnoticed. Returns -EINVAL also if the file is empty or exceeds most_bytes, and -EIO if it shrinks meanwhile.
  */
 int whole_file_read_foreign(const char *path, size_t most_bytes, char **ret, size_t *ret_size,
 			    struct stat *ret_stat, struct error *err);

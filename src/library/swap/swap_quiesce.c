@@ -6,38 +6,51 @@
 #include "library/sys/locks.h"
 #include "library/sys/log.h"
 
-/* More than a process can have, because each context takes hundreds of MiB. With more, no memory moves any more. */
+/* More than known programs make, because each context takes hundreds of MiB. While there are more, no memory moves. */
 #define CONTEXTS_MAX 1024
 
 static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use movable memory */
 static uint32_t contexts_count;
-static bool has_too_many;
+static uint32_t unlisted_count; /* contexts for which the list had no room */
 
 /* A wait for work to end. The work may never end; then the helper thread gives up the wait. */
 enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
 
+static bool drop(CUcontext context)
+{
+	for (uint32_t i = contexts_count; i-- > 0;)
+		if (contexts[i] == context) {
+			contexts[i] = contexts[--contexts_count];
+			return true;
+		}
+	return false;
+}
+
 void swap_add_context(CUcontext context)
 {
 	if (!swap_is_on())
 		return;
-	swap_remove_context(context);
 	WITH_LOCK(&locks.swap_contexts);
+	drop(context);
 	if (contexts_count < CONTEXTS_MAX)
 		contexts[contexts_count++] = context;
 	else
-		has_too_many = true;
+		unlisted_count++;
 }
 
-void swap_remove_context(CUcontext context)
+bool swap_remove_context(CUcontext context)
 {
 	if (!swap_is_on())
-		return;
+		return false;
 	WITH_LOCK(&locks.swap_contexts);
-	for (uint32_t i = contexts_count; i-- > 0;)
-		if (contexts[i] == context)
-			contexts[i] = contexts[--contexts_count];
+	if (drop(context))
+		return true;
+	if (!unlisted_count)
+		return false;
+	unlisted_count--;
+	return true;
 }
 
 bool swap_enter_context(void)
@@ -61,7 +74,7 @@ void swap_check_timeout(uint64_t now_ns)
 /* The hold (swap_hold.h) keeps new work out. Returns false, with the hold open, after a timeout or the driver's error. */
 static bool wait_for_work(void)
 {
-	CUresult result = has_too_many ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	CUresult result = unlisted_count ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 
 	atomic_store(&wait_since_ns, sys_now_ns());
 	atomic_store(&wait, WAIT_WORK);
@@ -112,6 +125,6 @@ bool swap_quiesce(void)
 void swap_quiesce_reset(void)
 {
 	contexts_count = 0;
-	has_too_many = false;
+	unlisted_count = 0;
 	atomic_store(&wait, WAIT_NONE);
 }

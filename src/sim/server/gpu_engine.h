@@ -197,7 +197,7 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 /* Submits a copy, or a kernel (SIM_WAY_NONE). `ns`: its time when it runs alone; `part`: its SMs, out of ENGINE_ALL. */
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way);
-/* Gives a notice when the work before it is done. */
+/* Gives a notice when the work before it is done. Marks that are reached at the same time give theirs in no certain order. */
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);
 bool engine_record(struct engine *e, struct engine_stream *s, struct engine_event *event);
 bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event *event);

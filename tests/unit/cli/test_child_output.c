@@ -28,6 +28,8 @@ static void test_output(void **state)
 	assert_string_equal(text, "a\n");
 	assert_int_equal(run("echo 0123456789abcdefghi", false, 5000, NULL), 0);
 	assert_string_equal(text, "0123456789abcde");
+	/* More than a pipe holds: the program does not wait for ever. */
+	assert_int_equal(run("head -c 200000 /dev/zero", false, -1, NULL), 0);
 }
 
 static void test_limit(void **state)
@@ -35,7 +37,7 @@ static void test_limit(void **state)
 	uint64_t begin_ns = clock_now_ns();
 	int status;
 
-	assert_int_equal(run("echo a; exec sleep 60", false, 200, &status), 0);
+	assert_int_equal(run("echo a; exec sleep 60", false, 2000, &status), 0);
 	assert_string_equal(text, "a\n");
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_true(clock_now_ns() - begin_ns < 30 * NSEC_PER_SEC);

@@ -53,7 +53,7 @@ static void remove_made(const char *dir)
 static int make(const struct library *library, const char *parent, const char *bytes, size_t size,
 		struct error *err)
 {
-	char fresh[STATE_DIR_MAX + 32], preload[STATE_DIR_MAX];
+	char fresh[STATE_DIR_MAX + 32], preload[STATE_DIR_MAX], inside[PATHS_MAX];
 	snprintf(fresh, sizeof(fresh), "%s/.new-XXXXXX", parent);
 	if (!mkdtemp(fresh))
 		return error_set_errno(err, errno, "%s", fresh);
@@ -62,7 +62,9 @@ static int make(const struct library *library, const char *parent, const char *b
 	int r = write_file(fresh, LIBRARY_LEAF, bytes, size, 0755, err);
 	if (r >= 0)
 		r = write_file(fresh, PRELOAD_LEAF, preload, (size_t)n, 0644, err);
-	if (r >= 0 && chmod(fresh, 0755) < 0)
+	if (r >= 0)
+		r = paths_join(fresh, LIBRARY_LEAF, inside, sizeof(inside), err);
+	if (r >= 0 && (chmod(fresh, 0755) < 0 || whole_file_sync_dir(inside) < 0))
 		r = error_set_errno(err, errno, "%s", fresh);
 	if (r >= 0 && rename(fresh, library->dir) < 0)
 		r = error_set_errno(err, errno, "%s", library->dir);

@@ -361,11 +361,11 @@ DEFINE_HOOK(hook_ctx_destroy, destroy, (CUcontext context))
 	if (!process_is_active())
 		return destroy(context);
 	inflight_drop_context(context);
-	swap_remove_context(context);
+	bool was_known = swap_remove_context(context);
 	CUresult result = destroy(context);
 	if (result == CUDA_SUCCESS)
 		context_gone(context);
-	else
+	else if (was_known)
 		swap_add_context(context);
 	return result;
 }

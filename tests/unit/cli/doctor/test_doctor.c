@@ -317,6 +317,18 @@ static void test_a_slow_program(void **state)
 	assert_true(last_wait_ms <= first_wait_ms - 200);
 }
 
+static void test_a_program_that_cannot_be_executed(void **state)
+{
+	char path[4096], version[FACT_NAME_MAX];
+
+	make_directory("/usr-1.2.3");
+	make_file("/usr-1.2.3/broken", "#!/nowhere/interpreter\n");
+	snprintf(path, sizeof(path), "%s/usr-1.2.3/broken", root);
+	assert_int_equal(chmod(path, 0700), 0);
+	gather_program_version(path, version);
+	assert_string_equal(version, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -331,6 +343,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_skips_libraries_of_32_bits, make_root,
 						remove_root),
 		cmocka_unit_test_setup_teardown(test_a_slow_program, make_root, remove_root),
+		cmocka_unit_test_setup_teardown(test_a_program_that_cannot_be_executed, make_root,
+						remove_root),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
