@@ -22,7 +22,6 @@
 #include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/plugin.h"
-#include "daemon/memory/left_exports.h"
 #include "daemon/memory/memory_waiters.h"
 #include "daemon/memory/swap/swap_orders.h"
 #include "daemon/memory/swap/swap_turns.h"
@@ -331,11 +330,6 @@ static const struct subsystem subsystems[] = {
 	  .tenant_removed = end_swap,
 	  .tenants_changed = swap_turns_update },
 	{ .name = "checkpoint", .tenant_removed = tenant_checkpoint_forget },
-	{ .name = "left exports",
-	  .tenant_removed = left_exports_forget,
-	  .process_gone = left_exports_process_gone,
-	  .census_read = left_exports_update,
-	  .needs_census = left_exports_are_any },
 	{ .name = "trace", .tenant_removed = tenant_trace_forget },
 	{ .name = "registration",
 	  .tenant_added = begin_registration,

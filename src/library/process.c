@@ -423,12 +423,6 @@ static void at_exit(void)
 
 static const struct helper_duties duties = { poll_once, at_start, at_exit };
 
-static void free_unused_memory(int index)
-{
-	shared_settle();
-	hook_pool_trim(index);
-}
-
 static bool is_settled(enum process_mode mode)
 {
 	return mode != PROCESS_UNKNOWN &&
@@ -470,7 +464,7 @@ enum process_mode process_join(void)
 		forget_parent();
 	fast_path_prepare();
 	helper_assign(&duties);
-	charge_set_trim(free_unused_memory);
+	charge_set_trim(hook_pool_trim);
 	mode = ask_until_answered(path);
 	atomic_store(&page->is_joined, mode == PROCESS_ACTIVE);
 	atomic_store(&process_state.own, page);

@@ -137,40 +137,6 @@ def test_vmm_memory_imported_by_its_own_process_is_charged_once(machine, python)
     tenant.end()
 
 
-def test_vmm_memory_is_charged_while_a_descriptor_is_open(machine, python):
-    tenant = Tenant(machine, python, PAIR + textwrap.dedent("""
-        def export(handle):
-            return int(ok(cu.cuMemExportToShareableHandle(handle, FD, 0)))
-
-        start()
-        made = make()
-        fd = export(made)
-        copy = os.dup(fd)
-        os.close(fd)
-        ok(cu.cuMemRelease(made))
-        assert used() == 582 * MIB, used() // MIB
-        # The charge moves to the import without a gap.
-        again = ok(cu.cuMemImportFromShareableHandle(copy, FD))
-        os.close(copy)
-        time.sleep(0.2)
-        assert used() == 582 * MIB, used() // MIB
-        ok(cu.cuMemRelease(again))
-        assert used() == 518 * MIB, used() // MIB
-
-        # An allocation that needs the memory gets it as soon as the descriptor is closed.
-        made = [make() for _ in range(6)]
-        fds = [export(handle) for handle in made]
-        for handle in made:
-            ok(cu.cuMemRelease(handle))
-        refused(cu.cuMemAlloc(256 * MIB))
-        for fd in fds:
-            os.close(fd)
-        ok(cu.cuMemFree(ok(cu.cuMemAlloc(256 * MIB))))
-        assert used() == 518 * MIB, used() // MIB
-        """), memory="1GiB")
-    tenant.end()
-
-
 def test_vmm_memory_of_another_tenant_is_charged_to_the_importer(machine, python, tmp_path):
     """The import is charged at once, as the exporter's library tagged the descriptor. Over the quota the import fails."""
     path = tmp_path / "socket"

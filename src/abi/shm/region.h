@@ -121,10 +121,7 @@ struct region_control_device {
 	uint64_t reserved;
 	/* After this long without work, a process with a lease rings the doorbell, so that another tenant can get the lease. */
 	_Atomic uint64_t idle_ns;
-	/*
-	 * Memory that belongs to no slot, but counts as used: of processes that have not yet mapped the files of a restarted
-	 * daemon, and what descriptors of ended processes keep (daemon/memory/left_exports.h).
-	 */
+	/* memory of processes that have not yet mapped the files of a restarted daemon; counts as used */
 	_Atomic uint64_t unslotted_bytes;
 	/*
 	 * Swapping: the most memory that the tenant may use on the device; UINT64_MAX means no bound. The daemon lowers it

@@ -82,8 +82,6 @@ struct tenant_device {
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
 	/* how many censuses in a row have shown more memory than the quota */
 	struct census_over over;
-	/* memory that only descriptors of ended processes hold: daemon/memory/left_exports.h */
-	uint64_t left_bytes;
 };
 
 /* A process of the previous daemon that has not moved to this daemon yet. */
@@ -191,7 +189,6 @@ struct tenant {
 	uint64_t grace_end_ns;
 	/* the previous daemon's processes that have not joined this daemon, or still copy their use to it; NULL: none */
 	struct old_process *old;
-	struct left_export *left; /* daemon/memory/left_exports.h */
 	bool adopting;
 	uint64_t adopting_end_ns;
 	struct registration *registration; /* socket where the tenant's processes register */
@@ -268,9 +265,6 @@ void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
 /* Publishes the quota to the processes. For a tenant that is off the card or retired, publishes no more than it holds. */
 void tenant_publish_quota(struct tenant *tenant, unsigned device);
-
-/* Publishes the memory that belongs to no slot: `old` and left_bytes. */
-void tenant_publish_unslotted(struct tenant *tenant);
 
 /* Returns true while a tenant waits for processes of the previous daemon, at most for config.adopt_wait_ns. */
 bool tenant_is_any_adopting(const struct node *node);

@@ -122,17 +122,6 @@ struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 	return usage;
 }
 
-void tenant_publish_unslotted(struct tenant *tenant)
-{
-	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
-		uint64_t sum = tenant->device[i].left_bytes;
-		for (const struct old_process *o = tenant->old; o; o = o->next)
-			sum += o->used_bytes[i];
-		atomic_store_explicit(&tenant->region.control->device[i].unslotted_bytes, sum,
-				      memory_order_seq_cst);
-	}
-}
-
 uint64_t tenant_used_bytes(struct tenant *tenant)
 {
 	uint64_t sum = 0;
@@ -272,10 +261,9 @@ void tenant_remove_process(struct process *process)
 		fd_store_delete(tenant->fd_store, process->pid, 0);
 	int pid = process->pid;
 	unsigned slot_number = process->slot;
-	tenant_forget_process(process);
-	/* Clear the slot last, so that memory that the process has left to others is charged without a gap. */
-	NOTIFY(tenant->node, process_gone, tenant, pid, slot_number);
 	region_host_clear_slot(&tenant->region, slot_number);
+	tenant_forget_process(process);
+	NOTIFY(tenant->node, process_gone, tenant, pid, slot_number);
 	NOTIFY(tenant->node, processes_changed, tenant->node);
 	tenant_save_soon(tenant);
 	node_grant_soon(tenant->node);

@@ -364,7 +364,7 @@ void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key)
 	if (!p || p->is_imported)
 		return;
 	if (!p->key) {
-		p->key = wanted ? wanted : fd_tag_new_key(0);
+		p->key = wanted ? wanted : fd_tag_new_key();
 		shared_record_export(&(struct shared){ .kind = SHARED_EXPORTED_POOL,
 						       .index = p->index,
 						       .id = (uint64_t)(uintptr_t)pool,

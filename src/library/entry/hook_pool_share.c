@@ -48,7 +48,7 @@ DEFINE_HOOK(hook_mem_pool_import, import,
 		fd_tag_get((int)(intptr_t)os_handle, &tag);
 	else if (type == CU_MEM_HANDLE_TYPE_FABRIC)
 		tag.key = exports_fabric_key(os_handle);
-	hook_pool_imported(*pool, tag.key ? tag.key : fd_tag_new_key(0));
+	hook_pool_imported(*pool, tag.key ? tag.key : fd_tag_new_key());
 	return result;
 }
 

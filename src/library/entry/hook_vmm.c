@@ -1,7 +1,4 @@
-/*
- * Memory of the virtual memory API. The driver keeps physical memory until every obtained handle is released, every mapping and
- * multicast binding is gone, and every exported descriptor is closed (shared.h). Until then the memory is charged.
- */
+/* Physical memory is charged until all its handles are released, and all its mappings and multicast bindings are gone. */
 #include "library/entry/hook_vmm.h"
 
 #include "library/entry/hooks.h"
@@ -29,9 +26,9 @@ void vmm_add_reference(uint64_t number, int by)
 	h.related += (uint64_t)(int64_t)by;
 	if (h.related == 0) {
 		ptrmap_remove(HOLDING_PHYSICAL, number, &h);
+		shared_drop(SHARED_EXPORTED_PHYSICAL, number);
 		shared_drop(SHARED_IMPORTED_PHYSICAL, number);
-		if (!shared_leave(number))
-			ledger_release(h.device, h.bytes);
+		ledger_release(h.device, h.bytes);
 	} else {
 		ptrmap_update(&h);
 	}

@@ -11,24 +11,10 @@
 #include "library/memory/swap_hold.h"
 #include "library/sys/locks.h"
 
-static bool set_tag(const void *out, uint64_t key, uint64_t bytes)
-{
-	struct fd_tag tag = { .key = key, .pages = bytes / FD_TAG_PAGE };
-	int fd;
-
-	memcpy(&fd, out, sizeof(fd));
-	return fd_tag_set(fd, &tag);
-}
-
-/*
- * Tags exported memory so that importers recognize it. Does nothing for memory that this process has imported (which the driver
- * does not export), or of which it has no record. Each importing process finds out itself whether it is charged.
- */
+/* Tags exported memory so that importers recognize it. Skips memory that was imported or is not recorded. */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
 {
 	struct holding h;
-	bool is_fd = type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-	bool is_tagged = true;
 
 	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h) ||
 	    shared_key(SHARED_IMPORTED_PHYSICAL, number))
@@ -41,17 +27,20 @@ static void note_export(const void *out, CUmemAllocationHandleType type, uint64_
 		.bytes = h.bytes,
 	};
 	uint64_t known = s.key;
-	if (is_fd) {
-		s.key = known ? known : fd_tag_new_key(h.device);
-		is_tagged = set_tag(out, s.key, h.bytes);
+	if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
+		struct fd_tag tag = { .key = known ? known : fd_tag_new_key(),
+				      .pages = h.bytes / FD_TAG_PAGE };
+		int fd;
+
+		memcpy(&fd, out, sizeof(fd));
+		s.key = tag.key;
+		if (!fd_tag_set(fd, &tag))
+			return;
 	} else if (type == CU_MEM_HANDLE_TYPE_FABRIC) {
 		s.key = exports_fabric_key(out);
 	}
-	if (is_tagged && h.bytes && s.key && s.key != known)
-		is_tagged = shared_record_export(&s);
-	/* Nothing will show when such a descriptor is closed. A reference that is never removed keeps the memory charged. */
-	if (is_fd && !is_tagged)
-		vmm_add_reference(number, 1);
+	if (h.bytes && s.key && s.key != known)
+		shared_record_export(&s);
 }
 
 DEFINE_HOOK(hook_mem_export, export,
@@ -82,7 +71,7 @@ static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, b
 		*ret_is_sized = fd_tag_get((int)(intptr_t)os_handle, &tag);
 	}
 	if (!tag.key)
-		tag.key = fd_tag_new_key(0);
+		tag.key = fd_tag_new_key();
 	return tag;
 }
 

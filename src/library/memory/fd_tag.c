@@ -9,7 +9,10 @@
 #define F_OFD_SETLK 37
 #endif
 
-uint64_t fd_tag_new_key(int device)
+/* The key is the first offset of the lock's range. With 61 bits, the range's end, key + pages, also fits in an off_t. */
+#define KEY_BITS 61
+
+uint64_t fd_tag_new_key(void)
 {
 	static _Atomic uint64_t drawn;
 	uint64_t key = 0;
@@ -20,8 +23,7 @@ uint64_t fd_tag_new_key(int device)
 		key = (sys_now_ns() << 20) ^ (uint64_t)syscall(SYS_gettid) << 40 ^
 		      atomic_fetch_add(&drawn, 1);
 	errno = saved;
-	return (key & ((1ULL << FD_TAG_DEVICE_SHIFT) - 1)) |
-	       (uint64_t)device << FD_TAG_DEVICE_SHIFT | 1;
+	return (key & ((1ULL << KEY_BITS) - 1)) | 1;
 }
 
 bool fd_tag_set(int fd, const struct fd_tag *tag)
@@ -74,6 +76,35 @@ static bool read_info(int fd, char *text, size_t size)
 	return true;
 }
 
+static const char *read_number(const char *at, uint64_t *ret)
+{
+	*ret = 0;
+	while (*at == ' ')
+		at++;
+	for (; *at >= '0' && *at <= '9'; at++)
+		*ret = *ret * 10 + (uint64_t)(*at - '0');
+	return at;
+}
+
+/* `line` begins at OFDLCK in "lock: 1: OFDLCK ADVISORY READ -1 00:06:142 START END", so START is its sixth word. */
+static bool parse(const char *line, struct fd_tag *ret_tag)
+{
+	uint64_t start, end;
+
+	for (int words = 0; words < 5; words++) {
+		while (*line == ' ')
+			line++;
+		while (*line && *line != ' ' && *line != '\n')
+			line++;
+	}
+	line = read_number(line, &start);
+	read_number(line, &end);
+	if (!start || end < start || start >> KEY_BITS)
+		return false;
+	*ret_tag = (struct fd_tag){ .key = start, .pages = end - start };
+	return true;
+}
+
 bool fd_tag_get(int fd, struct fd_tag *ret_tag)
 {
 	char text[1024];
@@ -82,47 +113,5 @@ bool fd_tag_get(int fd, struct fd_tag *ret_tag)
 	const char *lock = is_read ? strstr(text, "OFDLCK") : NULL;
 
 	errno = saved;
-	return lock && fd_tag_parse(lock, ret_tag);
-}
-
-/* Returns what follows the last newline. */
-static const char *visit_lines(char *text, void (*visit)(const struct fd_tag *, void *), void *data)
-{
-	struct fd_tag tag;
-
-	for (char *end; (end = strchr(text, '\n')); text = end + 1) {
-		*end = '\0';
-		const char *lock = strstr(text, "OFDLCK");
-		if (lock && fd_tag_parse(lock, &tag))
-			visit(&tag, data);
-	}
-	return text;
-}
-
-bool fd_tag_visit_all(void (*visit)(const struct fd_tag *, void *), void *data)
-{
-	char text[4096];
-	size_t used = 0, total = 0;
-	long n;
-	int saved = errno;
-	long locks = syscall(SYS_openat, AT_FDCWD, "/proc/locks", O_RDONLY | O_CLOEXEC);
-
-	if (locks < 0) {
-		errno = saved;
-		return false;
-	}
-	while ((n = syscall(SYS_read, (int)locks, text + used, sizeof(text) - 1 - used)) > 0) {
-		used += (size_t)n;
-		text[used] = '\0';
-		const char *rest = visit_lines(text, visit, data);
-		/* The next read completes the last line. A line that fills the buffer is no lock. */
-		used = strlen(rest) < sizeof(text) - 1 ? strlen(rest) : 0;
-		memmove(text, rest, used);
-		total += (size_t)n;
-		if (total > FD_TAG_LOCKS_MOST)
-			break;
-	}
-	syscall(SYS_close, (int)locks);
-	errno = saved;
-	return n == 0;
+	return lock && parse(lock, ret_tag);
 }

@@ -1,19 +1,27 @@
-/* Sets and reads the tags of descriptors of exported memory (abi/shm/fd_tag_format.h). Thread safe. */
+/*
+ * A tag on an open file stays with the file wherever its descriptor is sent. By the tag, the processes of a tenant recognize
+ * the memory behind a descriptor: all descriptors of the driver refer to the same device file. The tag is a read lock of the
+ * open file description (fcntl(2)), which blocks nothing. Its range begins at a random offset, and its length is the memory's
+ * number of pages. /proc shows the range to any process that has the descriptor. Thread safe.
+ */
 #pragma once
 
-#include "abi/shm/fd_tag_format.h"
+#include <stdbool.h>
+#include <stdint.h>
 
-/* Returns a random key for memory of device index `device`, or REGION_HOST; 0 if the device does not matter. */
-uint64_t fd_tag_new_key(int device);
+#define FD_TAG_PAGE (2ULL << 20)
 
-/* Tags the file. Returns false if that fails; then other processes do not recognize the memory. */
+struct fd_tag {
+	uint64_t key; /* never 0 */
+	/* Pages of FD_TAG_PAGE bytes; 0 for a pool or a multicast object. */
+	uint64_t pages;
+};
+
+/* A random key. */
+uint64_t fd_tag_new_key(void);
+
+/* If this returns false, other processes do not recognize the memory. */
 bool fd_tag_set(int fd, const struct fd_tag *tag);
 
 /* Returns false if the file has no tag, or /proc is missing. */
 bool fd_tag_get(int fd, struct fd_tag *ret_tag);
-
-/*
- * Calls visit() for each tag in /proc/locks. Other programs' locks may look like tags. A file that is closed meanwhile may hide
- * another tag. Returns false if /proc/locks can't be read, or is longer than FD_TAG_LOCKS_MOST.
- */
-bool fd_tag_visit_all(void (*visit)(const struct fd_tag *tag, void *data), void *data);

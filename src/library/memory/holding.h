@@ -82,10 +82,7 @@ static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 /* Finds the holding that begins at `ptr`, of this process. `bytes` is its size, which a suballocation does not record. */
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
 
-/*
- * Sets the function that, when memory is short, trims the pools of device `index` and gives back charges for memory that is
- * gone. Call before the first charge.
- */
+/* `trim` trims the pools of a device, for when memory is short. Call before the first charge. */
 void charge_set_trim(void (*trim)(int index));
 
 /* Call after a context has ended: gives back the charges for its memory. */

@@ -2,7 +2,6 @@
 
 #include "library/memory/holding.h"
 #include "library/memory/exports.h"
-#include "library/memory/fd_tag.h"
 #include "library/state/process_state.h"
 #include "library/sys/locks.h"
 
@@ -11,17 +10,14 @@
 
 struct entry {
 	struct shared s;
-	uint32_t again;  /* how often the memory was imported after the first import */
-	bool is_charged; /* this process is charged */
-	bool is_open;    /* a descriptor of the left memory was open at the last look */
+	uint32_t again; /* imports after the first */
+	bool is_charged;
 };
 
 /* Guarded by locks.shared, which is never held during a driver call. */
 static struct entry *list;
 static size_t capacity;
-static _Atomic uint32_t uncharged; /* number of imports for which another process is charged */
-static _Atomic uint32_t left;      /* number of entries of the kind SHARED_LEFT_PHYSICAL */
-static uint64_t look_due_ns;       /* when look_for_descriptors() may run again */
+static _Atomic uint32_t uncharged; /* imports for which another process is charged */
 
 static bool is_in(const struct entry *e)
 {
@@ -79,7 +75,6 @@ static void drop(struct entry *e)
 
 	atomic_fetch_sub(&process_state.shared, 1);
 	*e = list[process_state.shared];
-	atomic_fetch_sub(&left, gone.s.kind == SHARED_LEFT_PHYSICAL);
 	if (!gone.is_charged) {
 		atomic_fetch_sub(&uncharged, is_in(&gone));
 		return;
@@ -88,74 +83,17 @@ static void drop(struct entry *e)
 	for (size_t i = 0; i < process_state.shared; i++)
 		if (list[i].s.key == gone.s.key)
 			claim_and_charge(&list[i]);
-	/* Memory that was exported with several keys has several entries, and one charge. */
-	if (is_in(&gone) ||
-	    (gone.s.kind == SHARED_LEFT_PHYSICAL && !find(SHARED_LEFT_PHYSICAL, gone.s.id)))
+	if (is_in(&gone))
 		ledger_release(gone.s.index, gone.s.bytes);
 }
 
-bool shared_record_export(const struct shared *given)
+void shared_record_export(const struct shared *given)
 {
 	WITH_LOCK(&locks.shared);
 	if (!make_room())
-		return false;
+		return;
 	exports_claim(given->key);
 	add(given, true);
-	return true;
-}
-
-static void mark_open(const struct fd_tag *tag, void *unused)
-{
-	for (size_t i = 0; i < process_state.shared; i++)
-		if (list[i].s.kind == SHARED_LEFT_PHYSICAL && list[i].s.key == tag->key)
-			list[i].is_open = true;
-}
-
-/*
- * Drops left memory of which no descriptor is open. Without /proc/locks that is unknown, and the memory stays charged. The
- * caller holds locks.shared.
- */
-static void look_for_descriptors(void)
-{
-	uint64_t begun_ns = sys_now_ns();
-	bool is_known = true;
-
-	for (size_t i = 0; i < process_state.shared; i++)
-		list[i].is_open = false;
-	/* One reading may miss a tag. */
-	for (int readings = 0; readings < 2; readings++)
-		is_known &= fd_tag_visit_all(mark_open, NULL);
-	for (size_t i = process_state.shared; is_known && i-- > 0;)
-		if (list[i].s.kind == SHARED_LEFT_PHYSICAL && !list[i].is_open)
-			drop(&list[i]);
-	uint64_t now_ns = sys_now_ns(), pause_ns = FD_TAG_COST_PART * (now_ns - begun_ns);
-	look_due_ns = now_ns + (pause_ns > REFRESH_EVERY_NS ? pause_ns : REFRESH_EVERY_NS);
-}
-
-void shared_settle(void)
-{
-	if (!atomic_load(&left))
-		return;
-	WITH_LOCK(&locks.shared);
-	look_for_descriptors();
-}
-
-bool shared_leave(uint64_t id)
-{
-	struct entry *e;
-	bool was_known = false;
-
-	if (!shared_any())
-		return false;
-	WITH_LOCK(&locks.shared);
-	for (; (e = find(SHARED_EXPORTED_PHYSICAL, id)); was_known = true) {
-		e->s.kind = SHARED_LEFT_PHYSICAL;
-		atomic_fetch_add(&left, 1);
-	}
-	/* If much memory is freed, the helper thread looks later. */
-	if (was_known && sys_now_ns() >= look_due_ns)
-		look_for_descriptors();
-	return was_known;
 }
 
 bool shared_record_import(const struct shared *taken)
@@ -276,8 +214,7 @@ void shared_refresh(uint64_t now_ns)
 {
 	static uint64_t last_ns;
 
-	if ((!atomic_load_explicit(&uncharged, memory_order_relaxed) &&
-	     !atomic_load_explicit(&left, memory_order_relaxed)) ||
+	if (!atomic_load_explicit(&uncharged, memory_order_relaxed) ||
 	    now_ns - last_ns < REFRESH_EVERY_NS ||
 	    atomic_load(&atomic_load(&process_state.control)->adopting) ||
 	    !sys_trylock(&locks.shared))
@@ -285,8 +222,6 @@ void shared_refresh(uint64_t now_ns)
 	last_ns = now_ns;
 	for (size_t i = 0; i < process_state.shared; i++)
 		claim_and_charge(&list[i]);
-	if (atomic_load(&left) && now_ns >= look_due_ns)
-		look_for_descriptors();
 	sys_unlock(&locks.shared);
 }
 
@@ -302,5 +237,4 @@ void shared_reset(void)
 {
 	atomic_store(&process_state.shared, 0);
 	atomic_store(&uncharged, 0);
-	atomic_store(&left, 0);
 }

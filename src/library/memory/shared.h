@@ -3,11 +3,7 @@
  * process: to that which allocated it or, once that has freed it or died, to another process that holds it. Memory of another
  * tenant is charged to the first process that imports it. exports.h has the table of owners.
  *
- * Exported memory is charged by the hook that allocated it, imported memory by these functions. Thread safe.
- *
- * A descriptor keeps memory that its process has freed. Such memory is *left*: it stays charged to the process that exported
- * it until no descriptor with its tag (fd_tag.h) is open anywhere. After that process's end, the daemon charges the tenant
- * (daemon/memory/left_exports.h).
+ * The hook that allocated exported memory charges it; these functions charge imported memory. Thread safe.
  */
 #pragma once
 
@@ -23,7 +19,6 @@ enum shared_kind {
 	SHARED_IMPORTED_MEMORY,     /* imported by an IPC handle; by address */
 	SHARED_EXPORTED_PHYSICAL,   /* memory of the virtual memory API, by its number */
 	SHARED_IMPORTED_PHYSICAL,
-	SHARED_LEFT_PHYSICAL,
 	SHARED_EXPORTED_POOL, /* a pool, by its handle */
 	SHARED_IMPORTED_POOL,
 };
@@ -42,11 +37,8 @@ static inline bool shared_any(void)
 	return unlikely(atomic_load_explicit(&process_state.shared, memory_order_relaxed));
 }
 
-/*
- * Records exported memory, for which this process is charged. Returns false if out of memory. Then other processes will be
- * charged too, and the memory can't be left.
- */
-bool shared_record_export(const struct shared *given);
+/* Exported memory is charged to this process. If out of memory for the record, other processes are charged too. */
+void shared_record_export(const struct shared *given);
 
 /* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
 bool shared_record_import(const struct shared *taken);
@@ -67,24 +59,13 @@ bool shared_grow(enum shared_kind kind, uint64_t id, uint64_t bytes);
  */
 bool shared_drop(enum shared_kind kind, uint64_t id);
 
-/*
- * As shared_drop(), for exported physical memory that this process has freed. Returns true if the memory was known: it is left
- * now, and its charge is given back here, perhaps at once. False: the caller gives the charge back.
- */
-bool shared_leave(uint64_t id);
-/* Call before an allocation is refused: gives back the charges for left memory of which no descriptor is open any more. */
-void shared_settle(void);
-
-/* Returns the memory's key, or 0 if unknown. */
+/* 0 if unknown. */
 uint64_t shared_key(enum shared_kind kind, uint64_t id);
 
 /* Call after a context has ended: forgets what was shared in it. */
 void shared_context_gone(CUcontext context);
 
-/*
- * For the helper thread: makes this process the owner of imported memory whose owner is gone, and settles left memory. At most
- * 50 times a second.
- */
+/* For the helper thread: makes this process the owner of imports whose owner is gone. At most 50 times a second. */
 void shared_refresh(uint64_t now_ns);
 
 /* Writes this process's ownerships into the report of a restarted daemon, before the process uses that report. */

@@ -52,7 +52,7 @@ static CUresult export_to_daemon(const struct backing *b, uint64_t key, int *ret
 
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 {
-	struct broker_handle handle = { .key = b->key ? b->key : fd_tag_new_key(0) };
+	struct broker_handle handle = { .key = b->key ? b->key : fd_tag_new_key() };
 	CUresult result = CUDA_SUCCESS;
 	int error = 0;
 

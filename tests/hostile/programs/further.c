@@ -9,8 +9,6 @@
  *     further without CALL            makes a context, although system call CALL fails for the process
  *     further host                    allocates page-locked memory in each way that the driver has
  *     further export GIB              makes GIB times 1 GiB, of each of which only an exported descriptor is left
- *     further leave GIB               the same, and ends; a child that does not use the driver has the descriptors.
- *                                     Prints the child's pid
  *     further churn SECONDS           launches into streams that it destroys while they have work
  *     further deaf SECONDS            launches while a signal handler blocks the library's thread
  *     further past COPY SECONDS       launches by a copy of the driver
@@ -150,7 +148,7 @@ static void keep_ledgers_at_zero(uint64_t mib)
 			report->slot[i].device[0].used_bytes = 0;
 }
 
-static void export(unsigned gib)
+static int keep_descriptors(unsigned gib)
 {
 	CUmemAllocationProp prop = { .type = 1,
 				     .location = { .type = 1 },
@@ -162,24 +160,8 @@ static void export(unsigned gib)
 		if (d.create(&handle, 1024 * MIB, &prop, 0) || d.export(&fd, handle, 1, 0) ||
 		    d.release(handle))
 			break;
-}
-
-static int keep_descriptors(unsigned gib)
-{
-	export(gib);
 	begun();
 	pause();
-	return 0;
-}
-
-static int leave_descriptors(unsigned gib)
-{
-	export(gib);
-	pid_t child = fork();
-	if (!child)
-		for (;;)
-			pause();
-	printf("%d\n", (int)child);
 	return 0;
 }
 
@@ -320,8 +302,6 @@ int main(int argc, char **argv)
 		return run_without(first);
 	if (!strcmp(way, "export"))
 		return keep_descriptors((unsigned)atoi(first));
-	if (!strcmp(way, "leave"))
-		return leave_descriptors((unsigned)atoi(first));
 	if (!strcmp(way, "host"))
 		return try_host_memory();
 	if (!strcmp(way, "undumpable") || !strcmp(way, "stopped")) {

@@ -20,6 +20,17 @@
 #define LOOK_NS (2 * NSEC_PER_MSEC)
 #define RETRY_NS (100 * NSEC_PER_MSEC) /* between two tries to watch a process */
 
+static void publish_unslotted(struct tenant *tenant)
+{
+	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
+		uint64_t sum = 0;
+		for (const struct old_process *o = tenant->old; o; o = o->next)
+			sum += o->used_bytes[i];
+		atomic_store_explicit(&tenant->region.control->device[i].unslotted_bytes, sum,
+				      memory_order_seq_cst);
+	}
+}
+
 static void forget(struct old_process *old)
 {
 	struct tenant *tenant = old->tenant;
@@ -30,7 +41,7 @@ static void forget(struct old_process *old)
 	loop_remove(old->source);
 	close_fd(&old->pidfd);
 	free(old);
-	tenant_publish_unslotted(tenant);
+	publish_unslotted(tenant);
 }
 
 /* The tenant's command (tenant.command_pid) has ended, so it cannot reconnect to keep the tenant alive. */
@@ -157,7 +168,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 		return r;
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
-	tenant_publish_unslotted(tenant);
+	publish_unslotted(tenant);
 	/* Publish the quotas only now: the quota of a retired (removed) tenant is what it holds, unknown before. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);

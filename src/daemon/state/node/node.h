@@ -191,8 +191,6 @@ struct node {
 	struct loop_source *memory_wait_timer; /* runs memory_wait_due(); see node_grant_soon() */
 	struct swap_turns *swap_turns;         /* NULL: no tenant has had movable memory yet */
 	struct loop_source *swap_timer;        /* runs while tenants have movable memory */
-	/* when /proc/locks may be read again: daemon/memory/left_exports.h */
-	uint64_t left_due_ns;
 };
 
 /* by name, or else by id; NULL if there is none */

@@ -42,7 +42,7 @@ struct subsystem {
 	void (*populated_changed)(struct node *node);
 	/* A process was added, and its registration is not answered yet; or a process was removed. */
 	void (*processes_changed)(struct node *node);
-	/* The process is dead and was removed. Its slot will be cleared after this call. */
+	/* The process is dead and no longer has its slot. */
 	void (*process_gone)(struct tenant *tenant, int pid, unsigned slot);
 	/* A census is complete. `seen` has one element per card. */
 	void (*census_read)(struct node *node, const struct census_card *seen);

@@ -51,7 +51,7 @@ CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocati
 	return CUDA_SUCCESS;
 }
 
-uint64_t fd_tag_new_key(int device)
+uint64_t fd_tag_new_key(void)
 {
 	return 7;
 }
