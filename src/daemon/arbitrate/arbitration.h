@@ -135,4 +135,5 @@ struct lessee_figures lessee_figures(struct lessee *lessee);
 /* See arbiter_add_reading(). *ret is the lessee's unpaid time after this reading. */
 bool lessee_add_reading(struct lessee *lessee, const struct time_reading *reading,
 			struct time_account *ret);
-struct time_account lessee_unpaid(struct lessee *lessee);
+/* See arbiter_refused_ns(). */
+uint64_t lessee_refused_ns(struct lessee *lessee);

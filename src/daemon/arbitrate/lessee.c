@@ -200,13 +200,13 @@ bool lessee_add_reading(struct lessee *lessee, const struct time_reading *readin
 	return is_over;
 }
 
-struct time_account lessee_unpaid(struct lessee *lessee)
+uint64_t lessee_refused_ns(struct lessee *lessee)
 {
 	struct arbitration *a = lessee->owner;
 	pthread_mutex_lock(&a->worker.lock);
-	struct time_account unpaid = arbiter_unpaid(a->arbiter, lessee->index);
+	uint64_t left_ns = arbiter_refused_ns(a->arbiter, lessee->index);
 	pthread_mutex_unlock(&a->worker.lock);
-	return unpaid;
+	return left_ns;
 }
 
 struct lessee_figures lessee_figures(struct lessee *lessee)

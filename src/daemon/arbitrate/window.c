@@ -51,12 +51,14 @@ double window_peak_pct(const struct window *w, unsigned steps, uint64_t now_ns, 
 		uint64_t begin_ns = w->sample[i].at_ns;
 		/* Samples from before a gap show no recent work; the newest one shows what happened in the gap. */
 		bool is_old = now_ns - begin_ns > reach_ns && back > 0;
-		bool is_short = !has_end && w->count > steps &&
-				end_ns - begin_ns < (steps - 1) * w->step_ns * 9 / 10;
-		if (is_old || is_short || end_ns <= begin_ns)
+		if (is_old || end_ns <= begin_ns)
 			continue;
+		/* If the span is shorter, earlier samples cover the time before it, or nothing happened then. */
+		uint64_t span_ns = end_ns - begin_ns, least_ns = steps * w->step_ns;
+		if (w->count > steps && span_ns < least_ns * 9 / 10)
+			span_ns = least_ns;
 		double pct = 100.0 * (double)(end_value_ns - w->sample[i].value_ns) /
-			     (double)(end_ns - begin_ns);
+			     (double)span_ns;
 		most = pct > most ? pct : most;
 	}
 	return most;

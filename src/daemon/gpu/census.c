@@ -96,7 +96,7 @@ static uint64_t next_interval_ns(const struct node *node)
 	uint64_t number, every_ns = node->census_every_ns;
 	if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
 		number = clock_now_ns();
-	return (every_ns + 1) / 2 + number % every_ns;
+	return every_ns / 20 + number % (every_ns * 19 / 10);
 }
 
 #define MARK_BEGIN UINT64_C(0xcbf29ce484222325) /* FNV-1a over 64-bit words */

@@ -14,6 +14,9 @@
  * older than the last step.
  */
 #define LATE_STEP_NS (100 * MS)
+#define MISTRUST_NS \
+	(1000 * \
+	 MS) /* after a late step, as long as libraries may take to come back (REJOIN_ANSWER_NS) and more */
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -163,6 +166,14 @@ static void limit_tokens(struct arbiter *a, struct tenant *t)
 		t->tokens_ns = most;
 }
 
+static bool is_any_used(const struct arbiter *a)
+{
+	for (int i = 0; i < ARBITER_MAX_TENANTS; i++)
+		if (a->tenant[i].used)
+			return true;
+	return false;
+}
+
 int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 {
 	int index = 0;
@@ -175,6 +186,11 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 		return -ENOSPC;
 	if (!a->stepped) {
 		a->stepped = true;
+		a->last_now_ns = now_ns;
+	}
+	/* Without tenants nobody calls arbiter_step(), but debts are paid and forgotten all the same. */
+	if (!is_any_used(a) && now_ns > a->last_now_ns) {
+		a->clock += now_ns - a->last_now_ns;
 		a->last_now_ns = now_ns;
 	}
 	struct tenant *t = &a->tenant[index];
@@ -319,6 +335,8 @@ bool arbiter_add_reading(struct arbiter *a, int tenant, const struct time_readin
 	struct tenant *t = find(a, tenant);
 	bool is_over = t && time_is_over(&t->unpaid, reading);
 
+	if (is_over)
+		debts_refuse(a, t);
 	*ret = t ? t->unpaid : (struct time_account){ 0 };
 	return is_over;
 }
@@ -479,7 +497,8 @@ static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 {
 	uint64_t dt_ns = 0;
 
-	a->is_late = a->stepped && now_ns > a->last_now_ns + LATE_STEP_NS;
+	if (a->stepped && now_ns > a->last_now_ns + LATE_STEP_NS)
+		a->trusted_from = a->clock + MISTRUST_NS;
 	if (a->stepped && now_ns > a->last_now_ns)
 		dt_ns = min_u64(now_ns - a->last_now_ns, a->config.max_step_ns);
 	if (!a->stepped || now_ns > a->last_now_ns)

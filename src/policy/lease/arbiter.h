@@ -150,8 +150,8 @@ void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_o
  */
 bool arbiter_add_reading(struct arbiter *arbiter, int tenant, const struct time_reading *reading,
 			 struct time_account *ret);
-/* The tenant's unpaid time now; all zero for an unused index. */
-struct time_account arbiter_unpaid(const struct arbiter *arbiter, int tenant);
+/* How long the tenant's owner shall get no new tenant, because one of its tenants was in violation; 0 for an unused index. */
+uint64_t arbiter_refused_ns(const struct arbiter *arbiter, int tenant);
 
 /* now_ns must not be less than in the last step. Returns the latest time for the next step; an earlier one is allowed. */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);

@@ -201,13 +201,14 @@ struct tenant {
 };
 
 /*
- * The debt of an owner's removed tenants. It is stored as times, at which a new tenant that uses nothing will have paid for it:
- * turn_until for turns beyond the tenants' share, cap_until for use beyond their caps, certain_until and likely_until for unpaid
- * time (time_policy.h).
+ * The debt of an owner's removed tenants. It is stored as times of arbiter.clock, at which a new tenant that uses nothing will
+ * have paid for it: turn_until for turns beyond the tenants' share, cap_until for use beyond their caps, certain_until for
+ * certain unpaid time (time_policy.h).
  */
 struct debt {
 	uint64_t owner;
-	uint64_t turn_until, cap_until, certain_until, likely_until; /* times of arbiter.clock */
+	uint64_t turn_until, cap_until, certain_until;
+	uint64_t refused_until; /* arbiter_refused_ns() */
 };
 #define DEBTS_MAX 64
 
@@ -232,7 +233,7 @@ struct arbiter {
 	double handover_ns;
 
 	bool stepped;
-	bool is_late; /* this step comes so late that libraries may have taken the daemon for lost */
+	uint64_t trusted_from; /* before this time, libraries may have taken the daemon for lost, and let work pass */
 	uint64_t last_now_ns;
 	uint64_t clock;
 	enum arbiter_mode mode;
@@ -340,6 +341,8 @@ void debts_note(struct arbiter *a, struct tenant *t);
 bool debts_must_wait(const struct arbiter *a, const struct tenant *t);
 /* Charges a new tenant with the remaining debt of removed tenants of its owner. */
 void debts_take_over(struct arbiter *a, struct tenant *t);
+/* Notes a violation of the tenant, so that its owner gets no new tenant for a while. */
+void debts_refuse(struct arbiter *a, const struct tenant *t);
 
 /* lease_order.c */
 

@@ -1,10 +1,15 @@
 #include <math.h>
 
+#include "policy/lease/arbiter.h"
 #include "policy/lease/arbiter_inside.h"
 
 /* A tenant that inherited more debt than this, in ns of GPU time, waits even while the other tenants pause. */
 #define WAITS_NS 250000000
-#define FORGET_NS 60e9 /* see end_of_unpaid() */
+#define FORGET_NS 60e9 /* see time_to_forget() */
+/* Less than what a violation needs, so that one wrong sample does not accuse a new tenant. */
+#define INHERITED_MOST_NS (TIME_CERTAIN_NS * 7 / 10)
+#define REFUSE_NS \
+	UINT64_C(30000000000) /* after a violation, its owner gets no new tenant for so long */
 
 static double ahead_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -26,36 +31,35 @@ static uint64_t time_to_pay(const struct arbiter *a, double debt_ns, double rate
 static uint64_t paid_at(const struct debt *d)
 {
 	return max_u64(max_u64(d->turn_until, d->cap_until),
-		       max_u64(d->certain_until, d->likely_until));
+		       max_u64(d->certain_until, d->refused_until));
 }
 
-/* Unpaid time of bound_ns, with which the tenant was in violation, is forgotten in FORGET_NS. Returns when unpaid_ns is 0. */
-static uint64_t end_of_unpaid(const struct arbiter *a, uint64_t unpaid_ns, uint64_t bound_ns)
+static int find_entry(const struct arbiter *a, uint64_t owner)
 {
-	return a->clock + (uint64_t)((double)unpaid_ns * FORGET_NS / (double)bound_ns);
-}
-
-/* Returns what is left of unpaid time that is 0 at `until`. */
-static uint64_t unpaid_left_ns(const struct arbiter *a, uint64_t until, uint64_t bound_ns)
-{
-	if (until <= a->clock)
-		return 0;
-	return (uint64_t)((double)(until - a->clock) * (double)bound_ns / FORGET_NS);
+	for (int i = 0; owner && i < DEBTS_MAX; i++)
+		if (a->debt[i].owner == owner)
+			return i;
+	return NONE;
 }
 
 /* Returns the owner's entry. If there is none, replaces the entry whose debt will be paid first, such as an unused one. */
 static struct debt *entry_for(struct arbiter *a, uint64_t owner)
 {
 	struct debt *oldest = &a->debt[0];
-	for (unsigned i = 0; i < DEBTS_MAX; i++) {
-		struct debt *d = &a->debt[i];
-		if (d->owner == owner)
-			return d;
-		if (paid_at(d) < paid_at(oldest))
-			oldest = d;
-	}
+	int known = find_entry(a, owner);
+	if (known != NONE)
+		return &a->debt[known];
+	for (unsigned i = 1; i < DEBTS_MAX; i++)
+		if (paid_at(&a->debt[i]) < paid_at(oldest))
+			oldest = &a->debt[i];
 	*oldest = (struct debt){ .owner = owner };
 	return oldest;
+}
+
+/* Unpaid time of TIME_CERTAIN_NS, with which a tenant is in violation, is forgotten in FORGET_NS. */
+static uint64_t time_to_forget(uint64_t unpaid_ns)
+{
+	return (uint64_t)((double)min_u64(unpaid_ns, TIME_CERTAIN_NS) * FORGET_NS / TIME_CERTAIN_NS);
 }
 
 void debts_note(struct arbiter *a, struct tenant *t)
@@ -65,13 +69,13 @@ void debts_note(struct arbiter *a, struct tenant *t)
 	charge_fill_tokens(a, t);
 	bool is_ahead = ahead_ns(a, t) > (double)a->quantum_ns;
 	bool is_overdrawn = is_capped(t) && -t->tokens_ns > (double)a->quantum_ns;
-	if (!is_ahead && !is_overdrawn && !t->unpaid.certain_ns && !t->unpaid.likely_ns)
+	bool is_unpaid = t->unpaid.certain_ns > TIME_CERTAIN_NS / 10;
+	if (!is_ahead && !is_overdrawn && !is_unpaid)
 		return;
 	struct debt *d = entry_for(a, t->owner);
-	d->certain_until = max_u64(d->certain_until,
-				   end_of_unpaid(a, t->unpaid.certain_ns, TIME_CERTAIN_NS));
-	d->likely_until = max_u64(d->likely_until,
-				  end_of_unpaid(a, t->unpaid.likely_ns, TIME_LIKELY_NS));
+	if (is_unpaid)
+		d->certain_until = max_u64(d->certain_until,
+					   a->clock + time_to_forget(t->unpaid.certain_ns));
 	if (is_ahead)
 		d->turn_until = max_u64(d->turn_until, a->clock + time_to_pay(a, ahead_ns(a, t),
 									      order_weight(a, t)));
@@ -82,18 +86,32 @@ void debts_note(struct arbiter *a, struct tenant *t)
 
 void debts_take_over(struct arbiter *a, struct tenant *t)
 {
-	const struct debt *d = NULL;
-	for (unsigned i = 0; i < DEBTS_MAX && t->owner; i++)
-		if (a->debt[i].owner == t->owner)
-			d = &a->debt[i];
-	if (!d)
+	int entry = find_entry(a, t->owner);
+	if (entry == NONE)
 		return;
-	t->unpaid.certain_ns = unpaid_left_ns(a, d->certain_until, TIME_CERTAIN_NS);
-	t->unpaid.likely_ns = unpaid_left_ns(a, d->likely_until, TIME_LIKELY_NS);
+	const struct debt *d = &a->debt[entry];
+	if (d->certain_until > a->clock)
+		t->unpaid.certain_ns = min_u64(INHERITED_MOST_NS,
+					       (uint64_t)((double)(d->certain_until - a->clock) *
+							  TIME_CERTAIN_NS / FORGET_NS));
 	t->has_inherited_debt = d->turn_until > a->clock;
 	if (t->has_inherited_debt)
 		t->vtime += (double)(d->turn_until - a->clock) / 100;
 	if (is_capped(t) && d->cap_until > a->clock)
 		t->tokens_ns = fmin(t->tokens_ns,
 				    -(double)(d->cap_until - a->clock) / 100 * t->share.limit_pct);
+}
+
+void debts_refuse(struct arbiter *a, const struct tenant *t)
+{
+	if (t->owner && t->part.of == NONE)
+		entry_for(a, t->owner)->refused_until = a->clock + REFUSE_NS;
+}
+
+uint64_t arbiter_refused_ns(const struct arbiter *a, int tenant)
+{
+	int entry = is_tenant(a, tenant) ? find_entry(a, a->tenant[tenant].owner) : NONE;
+	if (entry == NONE || a->debt[entry].refused_until <= a->clock)
+		return 0;
+	return a->debt[entry].refused_until - a->clock;
 }

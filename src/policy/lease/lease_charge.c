@@ -270,10 +270,13 @@ static void count_unauthorized(const struct arbiter *a, struct tenant *t)
 {
 	uint64_t late_until = t->held_at + a->config.drain_max_ns;
 
-	if (a->is_late)
+	bool is_trusted = a->clock >= a->trusted_from;
+
+	if (!is_trusted)
 		t->disobeyed_at = 0;
-	if (permits_launch(t->state) || t->state == LEASE_PACED || t->part.is_group || a->is_late ||
-	    a->clock <= late_until || !(t->began || t->launched))
+	/* A thread at the gate is running for a moment too, but neither busy nor launching. */
+	if (permits_launch(t->state) || t->state == LEASE_PACED || t->part.is_group ||
+	    !is_trusted || a->clock <= late_until || !(t->launched || (t->began && t->seen.busy)))
 		return;
 	if (t->disobeyed_at > late_until)
 		t->unauthorized_ns += fmax(t->charged_ns - t->charged_at_disobeyed_ns, 0);

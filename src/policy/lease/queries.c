@@ -113,11 +113,6 @@ uint64_t arbiter_unauthorized_ns(const struct arbiter *a, int tenant)
 	return to_ns(tenant_or_empty(a, tenant)->unauthorized_ns);
 }
 
-struct time_account arbiter_unpaid(const struct arbiter *a, int tenant)
-{
-	return tenant_or_empty(a, tenant)->unpaid;
-}
-
 uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_depth_ns)
 {
 	const struct tenant *t = tenant_or_empty(a, tenant);

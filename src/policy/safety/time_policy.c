@@ -33,12 +33,6 @@ bool time_is_over(struct time_account *account, const struct time_reading *readi
 	return is_certain || is_likely;
 }
 
-bool time_is_suspect(const struct time_account *account)
-{
-	return account->certain_ns >= TIME_CERTAIN_NS / 2 ||
-	       account->likely_ns >= TIME_LIKELY_NS / 2;
-}
-
 double time_unexplained(double busy, double explained)
 {
 	double rest = busy - explained;

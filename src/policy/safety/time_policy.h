@@ -56,9 +56,6 @@ double time_paid(const struct time_reading *reading);
 /* Adds a reading. Returns true if the tenant is in violation, and this reading, too, shows unpaid time. */
 bool time_is_over(struct time_account *account, const struct time_reading *reading);
 
-/* Returns true if the tenant has at least half of the unpaid time that is a violation. */
-bool time_is_suspect(const struct time_account *account);
-
 /*
  * Returns the share of a GPU's time that none of its tenants and known processes explains; 0 if it is TIME_SLACK or less.
  * `busy`: share in which the GPU worked. `explained`: sum over all tenants and processes of the larger of peak and measured.

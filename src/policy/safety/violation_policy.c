@@ -64,8 +64,11 @@ const struct tenant *violation_owner(const struct violation_signs *s, const char
 bool violation_is_suspected(const struct violation_track *track, uint64_t now_ns,
 			    uint64_t interval_ns)
 {
-	return track->censuses &&
-	       now_ns - track->last_ns <= VIOLATION_MEMORY_INTERVALS * interval_ns;
+	uint64_t memory_ns = VIOLATION_MEMORY_INTERVALS * interval_ns;
+
+	if (memory_ns < VIOLATION_MEMORY_LEAST_NS)
+		memory_ns = VIOLATION_MEMORY_LEAST_NS;
+	return track->censuses && now_ns - track->last_ns <= memory_ns;
 }
 
 bool violation_confirm(struct violation_track *track, uint64_t now_ns, uint64_t interval_ns)

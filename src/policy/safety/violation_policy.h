@@ -22,6 +22,8 @@
 #define VIOLATION_INTERVALS 2
 /* A tenant is suspected until this many census intervals have passed without an unregistered process. */
 #define VIOLATION_MEMORY_INTERVALS 60
+#define VIOLATION_MEMORY_LEAST_NS \
+	UINT64_C(60000000000) /* because censuses may be rarer than the setting says */
 #define VIOLATION_END_NS UINT64_C(5000000000) /* time from SIGTERM to SIGKILL */
 
 struct tenant;
@@ -69,7 +71,7 @@ struct violation_track {
  * censuses before the tenants' processes have found a restarted daemon. Returns true if the process is an offender.
  */
 bool violation_confirm(struct violation_track *track, uint64_t now_ns, uint64_t interval_ns);
-/* Returns true if a census has shown an unregistered process of the tenant in the last VIOLATION_MEMORY_INTERVALS. */
+/* Returns true if a census has shown an unregistered process of the tenant in the last VIOLATION_MEMORY_INTERVALS, or minute. */
 bool violation_is_suspected(const struct violation_track *track, uint64_t now_ns,
 			    uint64_t interval_ns);
 

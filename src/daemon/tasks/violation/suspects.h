@@ -21,10 +21,10 @@ struct suspect {
 	int pid;
 	uint64_t start_time; /* with the pid, identifies the process */
 	char name[SUSPECT_NAME_MAX];
-	bool is_seen;        /* the present census shows it */
-	uint64_t held_bytes; /* memory on all cards together, by that census */
-	bool is_ours;        /* a process that is never an offender, such as this daemon */
-	const char *how;     /* the sign by which the tenant was found; NULL: none */
+	bool is_seen;                /* the present census shows it */
+	uint64_t held_bytes;         /* memory on all cards together, by that census */
+	bool is_ours;                /* a process that is never an offender, such as this daemon */
+	const char *how;             /* the sign by which the tenant was found; NULL: none */
 	char owner[REGION_NAME_MAX]; /* name of the tenant to which the signs point; "": none */
 	unsigned censuses_left;      /* censuses until the signs are read again */
 	bool is_failure_logged;      /* a failure to watch the process was logged */

@@ -417,14 +417,15 @@ int time_readings_tenant_added(struct tenant *t, bool is_new, struct error *err)
 	if (!is_new || t->terms.claim.key[0] || violations_action(t) == ON_VIOLATION_REPORT)
 		return 0;
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
-		struct time_account unpaid = lessee_unpaid(t->device[i].lessee);
-		if (time_is_suspect(&unpaid))
+		uint64_t left_ns = lessee_refused_ns(t->device[i].lessee);
+		if (left_ns)
 			return error_set(
 				err, EPERM,
-				"on GPU %u, earlier tenants of %s used more GPU time than they "
-				"were charged for (violation over_time): try again in a minute",
+				"a tenant of %s used more time of GPU %u than it was charged for "
+				"(violation over_time): try again in %u s",
+				t->terms.uid ? "this user" : "this name",
 				t->terms.device[i].card->index,
-				t->terms.uid ? "this user" : "this name");
+				(unsigned)(left_ns / NSEC_PER_SEC) + 1);
 	}
 	return 0;
 }

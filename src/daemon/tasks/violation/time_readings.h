@@ -21,8 +21,8 @@ int time_readings_start(struct node *node, struct time_readings **ret, struct er
 /* Stops the thread after the NVML call in progress. NULL is allowed; returns NULL. */
 struct time_readings *time_readings_stop(struct time_readings *readings);
 /*
- * Handler of the event tenant_added (subsystem.h). Where violations have consequences, refuses a new tenant with -EPERM while its
- * owner's earlier tenants left much unpaid time. Otherwise a program could begin anew in another tenant each time it is ended.
+ * Handler of the event tenant_added (subsystem.h). Where violations have consequences, refuses a new tenant with -EPERM for half
+ * a minute after a violation of a tenant of the same owner. Otherwise a program could begin anew in another tenant each time it is ended.
  */
 int time_readings_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 /* Handler of the event populated_changed (subsystem.h). */

@@ -116,6 +116,11 @@ static void test_peak_before_a_gap_is_forgotten(void **state)
 	check(window_peak_pct(&w, 3, 3000 * MS, 2000 * MS), 0, 0);
 	check(window_peak_pct(&w, 3, 4000 * MS, 2000 * MS), 0, 0);
 	check(window_peak_pct(&w, 3, 4000 * MS, 2400 * MS), 20, 0.01);
+	/* Work that begins after the gap counts at once, together with the idle time before it. */
+	window_add(&w, 4000 * MS, 2000 * MS);
+	for (uint64_t ms = 4050; ms <= 4400; ms += 50)
+		window_add(&w, ms * MS, (ms - 2000) * MS);
+	check(window_peak_pct(&w, 12, 4440 * MS, 2440 * MS), 73.3, 0.1);
 }
 
 int main(void)
