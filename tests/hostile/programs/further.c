@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "abi/cuda_abi.h"
@@ -132,9 +133,10 @@ static void launch_some(void)
 static int run_deep(unsigned depth, char **command)
 {
 	while (depth--)
-		if (fork())
-			for (;;)
-				pause();
+		if (fork()) {
+			wait(NULL); /* so that none is left when the last one ends */
+			return 0;
+		}
 	execvp(command[0], command);
 	return 1;
 }
