@@ -1,4 +1,4 @@
-/* What the user chose to see. Keys change the view, and the layout draws it. */
+/* The view that the user chose. Keys change it, and the layout draws it. */
 #pragma once
 
 #include <stdbool.h>

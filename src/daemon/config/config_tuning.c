@@ -1,4 +1,4 @@
-/* What `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and developers. */
+/* The values of `allotd --tuning FILE`: timings and gains, for tests, benchmarks and developers. */
 #include <errno.h>
 
 #include "daemon/config/config.h"

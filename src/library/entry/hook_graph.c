@@ -27,7 +27,7 @@ static struct {
 	uint64_t bytes;
 } reserved[REGION_MAX_DEVICES]; /* bytes charged for graphs; guarded by locks.graph */
 
-/* What a launch of a graph may map, by device index. */
+/* The most memory that a launch of a graph may map, by device index. */
 struct need {
 	uint32_t devices; /* bit i is set if the entries [i] are valid */
 	uint64_t bytes[REGION_MAX_DEVICES];

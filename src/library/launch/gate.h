@@ -9,7 +9,7 @@
  * because that would be half of the gate's cost. A launch that passes just after the end of free run sets `busy` in the slot,
  * and the daemon waits until that work has ended.
  *
- * What a launch may wait for, and what ends the wait:
+ * A launch may wait for each of the following, and the right column says how the wait ends:
  *
  *   the lease (STOP, CLOSING)   The daemon gives each lease to the next tenant, whether or not tenants make progress. If the
  *                               daemon is gone, the wait ends at once, and only the tenant's cap on GPU time still applies.

@@ -34,8 +34,8 @@ void measured_begin(struct measured *m, int index);
 bool measured_charge(struct measured *m);
 
 /*
- * Call after undoing the call. What became free is a second measurement, because other tenants may have distorted the first. If
- * it fits the quota, charges it and returns true; then the caller makes the call again.
+ * Call after undoing the call. The memory that became free is a second measurement: other tenants may have distorted the
+ * first. If it fits the quota, charges it and returns true; then the caller makes the call again.
  */
 bool measured_charge_retry(struct measured *m);
 

@@ -145,7 +145,7 @@ void shared_remove_import(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/* What to charge for an import that has grown; device -1: nothing. If another process is charged, records the new size. */
+/* Returns the charge for an import that has grown; device -1: none. If another process is charged, records the new size. */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

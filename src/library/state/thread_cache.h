@@ -1,4 +1,4 @@
-/* What a small allocation on the first device reads (suballoc.h), in a cache line of the process's own page. */
+/* The data that a small allocation on the first device reads (suballoc.h), in a cache line of the process's own page. */
 #pragma once
 
 #include "abi/shm/region.h"

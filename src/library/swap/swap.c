@@ -219,7 +219,7 @@ static bool move_out(void)
 	copied_ns = sys_now_ns() - begin_ns;
 	/* Report before freeing. Otherwise another tenant's bytes could count on the GPU while these still do. */
 	report_out_bytes(true);
-	/* What cannot be removed stays on the GPU, unchanged. */
+	/* Memory that the driver cannot unmap stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (!b->is_kept && swap_backing_evict(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes stay on the GPU, because the driver could not "

@@ -18,7 +18,7 @@
 int exchange(const char *path, uint64_t patience_ns, const void *request, size_t request_size,
 	     int give_fd, void *ret_reply, size_t reply_size, int ret_fds[EXCHANGE_FDS_MAX]);
 
-/* What an exchange must leave as it was in the calling thread. */
+/* The calling thread's signal mask and errno before an exchange. */
 struct exchange_saved {
 	uint64_t signals;
 	int error;

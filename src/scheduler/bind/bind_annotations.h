@@ -1,4 +1,4 @@
-/* What a binding writes, in HAMi's format: annotations, label, Binding, and the events' texts. Pure; thread-safe. */
+/* The objects that a binding writes, in HAMi's format: annotations, label, Binding, events' texts. Pure; thread-safe. */
 #pragma once
 
 #include <stdbool.h>

@@ -125,8 +125,8 @@ json_t *explain_text(const char *text)
 }
 
 /*
- * What other pods would have to free on a card. `parts` is the sum of memory, compute and a missing slot (place for one share),
- * each as a fraction of the card's total. Cards are compared by `parts`.
+ * The resources that other pods would have to free on a card. `parts` is the sum of memory, compute and a missing slot (place
+ * for one share), each as a fraction of the card's total. Cards are compared by `parts`.
  */
 struct lack {
 	uint64_t memory_bytes;

@@ -1,4 +1,4 @@
-/* What the extender's verbs share. Internal to extender*.c. */
+/* The types and functions that the extender's verbs share. Internal to extender*.c. */
 #pragma once
 
 #include "kube/hami/pod.h"

@@ -289,7 +289,7 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 /*
  * Whether two containers that run together fit; needs fit->serves. There are three sorts of cards: those that serve only one
  * part; those that serve both at once (fit->both); and those that serve either part, but not both at once. Each part takes
- * cards of the first two sorts first. What the parts still lack must come from the third sort, each card for one part. If that
+ * cards of the first two sorts first. The rest of each part must come from the third sort, each card for one part. If that
  * suffices, pick_scarce() finds a solution.
  */
 static bool check_pair(struct fit *fit, const struct inventory *inventory)

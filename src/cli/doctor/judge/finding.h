@@ -1,4 +1,4 @@
-/* What `allot doctor` found: a finding for each thing that it examined, in the order of the checks. Not thread safe. */
+/* The findings of `allot doctor`: one for each thing that it examined, in the order of the checks. Not thread safe. */
 #pragma once
 
 #include <jansson.h>

@@ -14,7 +14,7 @@ static inline enum swap_way swap_way_of(const struct tenant_terms *terms)
 	return terms->on_full == ON_FULL_SWAP ? SWAP_BY_LIBRARY : SWAP_BY_CHECKPOINT;
 }
 
-/* What the tenant's processes report for one device. Each value is at most the GPU's memory. */
+/* Sums of the reports of a tenant's processes for one device. Each value is at most the GPU's memory. */
 struct swap_device_figures {
 	uint64_t movable_bytes; /* movable memory, on the GPU or off it */
 	uint64_t out_bytes;     /* part of movable_bytes that is off the GPU */
