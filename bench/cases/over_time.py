@@ -25,7 +25,7 @@ FOUND_S, GAIN_POINTS = 2, 2
 MOST_UNPAID_MS = 500, 10000   # certain, likely: policy/safety/time_policy.h
 SETTINGS = "on_violation = end\nlog_level = debug\n"
 # allotd's line about a tenant in a reading, at log level debug
-READING = re.compile(r"GPU \d+, tenant '(.*)': samples .*charged at most .*unpaid: certain (\d+) ms, likely (\d+) ms")
+READING = re.compile(r"GPU \d+, tenant '(.*)': samples .*Unpaid: certain (\d+) ms, likely (\d+) ms")
 
 
 def start(bench, load, seconds, *more, before=()):

@@ -8,6 +8,7 @@ import pathlib
 import pwd
 import re
 import subprocess
+import sys
 import time
 
 import pytest
@@ -16,6 +17,9 @@ from held import PROGRAMS, SIM, compile_c, link_with_driver
 from machines import BUILD, ROOT, UNPAID, make_machine, wait_until
 from servers import start, start_servers
 from test_violations import log_of
+
+sys.path.append(str(ROOT / "bench"))
+from cases import over_time     # noqa: E402
 
 SOURCES = pathlib.Path(__file__).resolve().parent / "programs"
 SETTINGS = "census_interval = 50ms\non_violation = end\n"
@@ -269,6 +273,11 @@ def used_pct(machine, victim, seconds, meanwhile):
 
 def accused(machine):
     return [line.split("'")[1] for line in log_of(machine).splitlines() if UNPAID in line]
+
+
+def test_the_bench_over_time_finds_readings_in_this_log(busy):
+    machine, _ = busy
+    wait_until(lambda: "victim" in [name for name, *_ in over_time.READING.findall(log_of(machine))], what="a reading")
 
 
 @pytest.mark.alone  # shares
