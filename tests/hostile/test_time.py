@@ -1,6 +1,8 @@
 """Processes that use the GPU's time without being charged for it: the driver's figures show it, and the daemon ends them."""
 
 import pathlib
+import subprocess
+import sys
 import time
 
 import pytest
@@ -9,6 +11,9 @@ from held import PROGRAMS, SIM, compile_c, link_with_driver
 from machines import ROOT, UNPAID, wait_until
 from servers import start_servers
 from test_violations import log_of
+
+sys.path.append(str(ROOT / "bench"))
+from cases.over_time import READING     # noqa: E402
 
 PROGRAM = pathlib.Path(__file__).resolve().parent / "programs" / "past_gate.c"
 
@@ -76,6 +81,22 @@ def test_honest_tenants_of_all_kinds_are_not_accused(machine, tmp_path):
     for load in loads:
         assert load.wait(timeout=120) == 0, load.stderr.read()
     assert UNPAID not in log_of(machine)
+
+
+@pytest.mark.alone  # shares
+def test_tenants_beside_a_native_program_are_not_accused(machine, tmp_path):
+    """By chance, samples may miss the native program for a while and find only the tenants."""
+    start_servers(machine, tmp_path, "on_violation = end\nlog_level = debug\n")
+    native = {**machine.environment, "LD_LIBRARY_PATH": str(SIM), "ALLOT_SIM_SOCKET": str(machine.run_dir / "sim.sock")}
+    with subprocess.Popen(machine.load("--seconds", 40), env=native, stdout=subprocess.DEVNULL) as program:
+        loads = [machine.start("--name", f"tenant{cores}", "--cores", cores, "--cores-limit", cores, "--",
+                               *machine.load("--seconds", 20)) for cores in (10, 20)]
+        for load in loads:
+            assert load.wait(timeout=120) == 0, load.stderr.read()
+        program.terminate()
+    readings = READING.findall(log_of(machine))
+    assert {name for name, *_ in readings} >= {"tenant10", "tenant20"}
+    assert all(int(certain) < 250 for _, certain, _ in readings), "half of what a violation needs"
 
 
 @pytest.mark.alone  # shares

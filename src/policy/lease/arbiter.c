@@ -333,11 +333,17 @@ bool arbiter_add_reading(struct arbiter *a, int tenant, const struct time_readin
 			 struct time_account *ret)
 {
 	struct tenant *t = find(a, tenant);
-	bool is_over = t && time_is_over(&t->unpaid, reading);
+	struct time_reading r = *reading;
 
+	*ret = (struct time_account){ 0 };
+	if (!t)
+		return false;
+	r.share = order_share_pct(a, t) / 100;
+	bool is_over = time_is_over(&t->unpaid, &r);
+	charge_unreported(a, t, time_unreported_ns(&r));
 	if (is_over)
 		debts_refuse(a, t);
-	*ret = t ? t->unpaid : (struct time_account){ 0 };
+	*ret = t->unpaid;
 	return is_over;
 }
 

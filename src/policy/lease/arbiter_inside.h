@@ -330,6 +330,8 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
 /* After `steps` more sync points: charges a tenant that is alone under a cap for short pauses after its steps. */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps);
+/* Charges work that the tenant did not report; charged_ns stays what it reported. */
+void charge_unreported(struct arbiter *a, struct tenant *t, uint64_t amount_ns);
 /* Starts a new account for charge_settle(). */
 void charge_begin(struct tenant *t);
 
@@ -347,6 +349,8 @@ void debts_refuse(struct arbiter *a, const struct tenant *t);
 /* lease_order.c */
 
 double order_weight(const struct arbiter *a, const struct tenant *t);
+/* Returns the share of the GPU's time, in percent, that the tenant may use now: beside other active tenants, less than its limit. */
+double order_share_pct(const struct arbiter *a, const struct tenant *t);
 /* The factor on guarantees: 1, or less if they sum to more than 100 %. */
 double order_scale(const struct arbiter *a);
 /* Sets the fields of struct tenant that are derived from `seen`, except `candidate`. */

@@ -1,5 +1,9 @@
 #include "policy/safety/time_policy.h"
 
+#include <math.h>
+
+#include "base/min.h"
+
 double time_paid(const struct time_reading *r)
 {
 	if (!(r->unauthorized > 0))
@@ -22,19 +26,73 @@ static bool add(uint64_t *unpaid_ns, double rate, uint64_t passed_ns, uint64_t b
 	return rate > 0 && *unpaid_ns >= bound_ns;
 }
 
+uint64_t time_unreported_ns(const struct time_reading *r)
+{
+	double rate = r->certain - time_paid(r) - TIME_SLACK;
+
+	return (uint64_t)(fmax(rate, 0) * (double)min_u64(r->passed_ns, TIME_LONGEST_NS));
+}
+
 bool time_is_over(struct time_account *account, const struct time_reading *reading)
 {
-	uint64_t passed_ns = reading->passed_ns < TIME_LONGEST_NS ? reading->passed_ns
-								  : TIME_LONGEST_NS;
-	double paid = time_paid(reading) + TIME_SLACK;
+	uint64_t passed_ns = min_u64(reading->passed_ns, TIME_LONGEST_NS);
+	double paid = fmax(time_paid(reading) + TIME_SLACK, reading->share);
 	bool is_certain = add(&account->certain_ns, reading->certain - paid, passed_ns,
 			      TIME_CERTAIN_NS);
 	bool is_likely = add(&account->likely_ns, reading->likely - paid, passed_ns, TIME_LIKELY_NS);
 	return is_certain || is_likely;
 }
 
-double time_unexplained(double busy, double explained)
+static double above_slack(double share)
 {
-	double rest = busy - explained;
-	return rest > TIME_SLACK ? rest : 0;
+	return share > TIME_SLACK ? share : 0;
+}
+
+double time_unexplained(const struct time_claim *claim, unsigned count, double busy)
+{
+	for (unsigned i = 0; i < count; i++)
+		busy -= fmax(claim[i].sampled, claim[i].peak_150ms);
+	return above_slack(busy);
+}
+
+/* Returns the largest share charged in any 150 ms of the last second, for work that the tenant might begin. */
+static double authorized_peak(const struct time_claim *k)
+{
+	const struct time_reading reading = { .peak = k->peak_150ms,
+					      .charged = k->charged,
+					      .unauthorized = k->unauthorized };
+	return time_paid(&reading);
+}
+
+/*
+ * Tenant A lacks samples if its charge is more than its samples. Then either A's work was counted in tenant B's samples, or A
+ * only claims to work while B pays too little. So B's `certain` is its samples minus all that tenants lack. B's `likely` is its
+ * samples minus what tenants without any sample lack, because tenants with samples rarely lack some for long.
+ */
+void time_weigh(struct time_claim *claim, unsigned count, double busy, bool is_any_foreign)
+{
+	/* busy time that no charge explains, time that tenants lack, and time that tenants without a sample lack */
+	double rest = busy, missing = 0, unlisted = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct time_claim *k = &claim[i];
+		double lacks = fmax(k->peak_600ms - k->sampled, 0);
+
+		rest -= k->peak_150ms;
+		missing += lacks;
+		unlisted += k->sampled > TIME_SLACK ? 0 : lacks;
+	}
+	rest = is_any_foreign ? 0 : above_slack(rest);
+	for (unsigned i = 0; i < count; i++) {
+		struct time_claim *k = &claim[i];
+		/* The rest is not other tenants' work. So samples up to charge + rest show this tenant's own work. */
+		double uncharged = fmin(k->sampled, k->peak_600ms + rest);
+		bool may_be_chance = authorized_peak(k) >= TIME_NOTHING;
+		double certain = k->sampled;
+
+		if (may_be_chance)
+			certain = is_any_foreign ? 0 : certain - missing;
+		k->certain = fmax(certain, uncharged);
+		k->likely = fmax(k->sampled - unlisted, uncharged);
+	}
 }

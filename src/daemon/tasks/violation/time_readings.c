@@ -36,6 +36,8 @@
  * reading that is older than this is not used.
  */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
+/* A process without a tenant that had a sample within this time may work now, although it has none. */
+#define FOREIGN_NS (60 * NSEC_PER_SEC)
 
 struct reading_card {
 	bool is_known; /* `busy` and `use` are valid */
@@ -45,6 +47,7 @@ struct reading_card {
 	bool are_processes_known;
 	size_t process_count;
 	struct gpu_process process[READING_PROCESSES_MOST];
+	uint64_t foreign_until_ns; /* until then, a process without a tenant may work on the card */
 };
 
 struct time_readings {
@@ -69,7 +72,7 @@ static bool are_samples_complete(const struct reading_card *c)
 	double sum = 0;
 	for (size_t i = 0; i < c->use_count; i++)
 		sum += c->use[i].share;
-	return !(time_unexplained(c->busy, sum) > 0);
+	return c->busy - sum <= TIME_SLACK;
 }
 
 static void read_card(struct node *node, unsigned index, struct reading_card *c)
@@ -139,15 +142,10 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* One tenant on one card in one reading. Shares are of the card's time. */
+/* One tenant on one card. */
 struct claimant {
 	struct tenant *tenant;
 	unsigned device;
-	/* the largest shares charged in any 150 ms, and in any 600 ms, of the last second */
-	double peak, peak_600ms;
-	double charged, unauthorized; /* as in struct time_reading */
-	double sampled;               /* sum of the samples of its processes */
-	double certain, likely;       /* the parts of `sampled` that show the tenant's own work */
 	/* the process with the largest sample, and that sample */
 	int pid;
 	double largest;
@@ -157,9 +155,10 @@ struct reading {
 	unsigned card;
 	uint64_t passed_ns;
 	double busy;
-	double foreign; /* share of the card's time that processes without a tenant used */
+	bool is_any_foreign; /* as of time_weigh() */
 	unsigned count;
 	struct claimant claimant[ARBITER_MAX_TENANTS];
+	struct time_claim claim[ARBITER_MAX_TENANTS]; /* of the claimant with the same index */
 };
 
 /* Returns true while memory of the tenant is moved off a card or back: its processes then copy without being charged. */
@@ -186,19 +185,20 @@ static bool find_claimants(const struct node *node, struct reading *reading)
 				return false;
 			struct lessee_figures f = lessee_figures(t->device[d].lessee);
 			bool is_excused = is_moving(t);
-			reading->claimant[reading->count++] = (struct claimant){
-				.tenant = t,
-				.device = d,
-				.peak = is_excused ? 1 : fmin(f.peak_150ms_pct / 100, 1),
+			reading->claim[reading->count] = (struct time_claim){
+				.peak_150ms = is_excused ? 1 : fmin(f.peak_150ms_pct / 100, 1),
 				.peak_600ms = is_excused ? 1 : fmin(f.peak_600ms_pct / 100, 1),
 				.charged = f.got_1s_pct / 100,
 				.unauthorized = is_excused ? 0 : f.unauthorized_1s_pct / 100
 			};
+			reading->claimant[reading->count++] = (struct claimant){ .tenant = t,
+										 .device = d };
 		}
 	return reading->count > 0;
 }
 
-static struct claimant *claimant_of(struct reading *reading, struct violations *violations, int pid)
+/* Returns the index of the claimant whose process this is; -1 if there is none. */
+static int claimant_of(const struct reading *reading, struct violations *violations, int pid)
 {
 	struct tenant *owner = NULL;
 	for (unsigned i = 0; i < reading->count && !owner; i++)
@@ -207,82 +207,33 @@ static struct claimant *claimant_of(struct reading *reading, struct violations *
 	if (!owner)
 		owner = violations_owner_of(violations, pid);
 	if (owner && adopt_is_expected(owner, pid))
-		return NULL;
+		return -1;
 	for (unsigned i = 0; owner && i < reading->count; i++)
 		if (reading->claimant[i].tenant == owner)
-			return &reading->claimant[i];
-	return NULL;
+			return (int)i;
+	return -1;
 }
 
-static void add_samples(struct reading *reading, struct violations *violations,
+/* Adds up the samples of each claimant. Returns true if a process without a tenant has a sample. */
+static bool add_samples(struct reading *reading, struct violations *violations,
 			const struct reading_card *c)
 {
+	bool is_any_foreign = false;
 	for (size_t i = 0; i < c->use_count; i++) {
 		const struct gpu_use *use = &c->use[i];
-		struct claimant *k = claimant_of(reading, violations, use->pid);
-		if (!k) {
-			reading->foreign += use->share;
+		int index = claimant_of(reading, violations, use->pid);
+		if (index < 0) {
+			is_any_foreign |= use->share > 0;
 			continue;
 		}
-		k->sampled = k->sampled + use->share < 1 ? k->sampled + use->share : 1;
+		struct claimant *k = &reading->claimant[index];
+		reading->claim[index].sampled = fmin(reading->claim[index].sampled + use->share, 1);
 		if (use->share > k->largest) {
 			k->largest = use->share;
 			k->pid = use->pid;
 		}
 	}
-}
-
-/*
- * Returns the share of the card's time in which it did work that neither charges nor processes without a tenant explain. If
- * `with_samples`, the tenants' samples explain work too.
- */
-static double unexplained(const struct reading *reading, bool with_samples)
-{
-	double sum = reading->foreign;
-	for (unsigned i = 0; i < reading->count; i++) {
-		const struct claimant *k = &reading->claimant[i];
-		sum += with_samples && k->sampled > k->peak ? k->sampled : k->peak;
-	}
-	return time_unexplained(reading->busy, sum);
-}
-
-/* Returns the largest share charged in any 150 ms of the last second, for work that the tenant might begin. */
-static double authorized_peak(const struct claimant *k)
-{
-	const struct time_reading reading = { .peak = k->peak,
-					      .charged = k->charged,
-					      .unauthorized = k->unauthorized };
-	return time_paid(&reading);
-}
-
-/*
- * Decides what the samples show (time_policy.h). Tenant A lacks samples if its charge is more than its samples. Then either
- * A's work was counted in tenant B's samples, or A only claims to work while B pays too little. So B's `certain` is its samples
- * minus all that tenants lack. B's `likely` is its samples minus what tenants without any sample lack, because tenants with
- * samples rarely lack some for long.
- */
-static void weigh_samples(struct reading *reading)
-{
-	double rest = unexplained(reading, false), missing = 0, unlisted = 0;
-	for (unsigned i = 0; i < reading->count; i++) {
-		const struct claimant *k = &reading->claimant[i];
-		double lacks = k->peak_600ms > k->sampled ? k->peak_600ms - k->sampled : 0;
-		missing += lacks;
-		unlisted += k->sampled > TIME_SLACK ? 0 : lacks;
-	}
-	for (unsigned i = 0; i < reading->count; i++) {
-		struct claimant *k = &reading->claimant[i];
-		/*
-		 * Busy time that no charge explains (rest) is not other tenants' work. So this tenant's samples up to its
-		 * charge + rest show its own work.
-		 */
-		double uncharged = fmin(k->sampled, k->peak_600ms + rest);
-		bool may_be_chance = authorized_peak(k) >= TIME_NOTHING;
-		double certain = may_be_chance ? k->sampled - missing : k->sampled;
-		double likely = k->sampled - unlisted;
-		k->certain = certain > uncharged ? certain : uncharged;
-		k->likely = likely > uncharged ? likely : uncharged;
-	}
+	return is_any_foreign;
 }
 
 static bool has_sample_of(const struct reading_card *c, int pid)
@@ -297,25 +248,25 @@ static bool has_sample_of(const struct reading_card *c, int pid)
 static void assign_rest(struct reading *reading, struct violations *violations,
 			const struct reading_card *c)
 {
-	double rest = unexplained(reading, true);
-	struct claimant *only = NULL;
-	int pid = 0;
-	if (!(rest > 0) || reading->foreign > 0 || !c->are_processes_known)
+	double rest = time_unexplained(reading->claim, reading->count, reading->busy);
+	int only = -1, pid = 0;
+	if (!(rest > 0) || reading->is_any_foreign || !c->are_processes_known)
 		return;
 	for (size_t i = 0; i < c->process_count; i++) {
 		if (has_sample_of(c, c->process[i].pid))
 			continue;
-		struct claimant *k = claimant_of(reading, violations, c->process[i].pid);
-		if (!k || (only && only != k))
+		int index = claimant_of(reading, violations, c->process[i].pid);
+		if (index < 0 || (only >= 0 && only != index))
 			return;
-		pid = only ? 0 : c->process[i].pid;
-		only = k;
+		pid = only < 0 ? c->process[i].pid : 0;
+		only = index;
 	}
-	if (!only)
+	if (only < 0)
 		return;
-	only->sampled = fmax(only->sampled, only->peak_600ms) + rest;
-	only->certain = only->likely = only->sampled;
-	only->pid = pid; /* 0: several candidates */
+	struct time_claim *k = &reading->claim[only];
+	k->sampled = fmax(k->sampled, k->peak_600ms) + rest;
+	k->certain = k->likely = k->sampled;
+	reading->claimant[only].pid = pid; /* 0: several candidates */
 }
 
 /* Returns the pid of the tenant's process that holds the most memory on the card; 0: none. */
@@ -333,36 +284,41 @@ static int largest_process(const struct tenant *t, unsigned device)
 	return pid;
 }
 
-/* Reports tenants that use more time than they are charged for. Returns true if a tenant has time that is certainly unpaid. */
+/*
+ * Reports tenants that use more time than they are charged for. Returns true if a tenant has certain unpaid time, or was charged
+ * for work that it did not report.
+ */
 static bool judge(struct node *node, const struct reading *reading)
 {
 	bool is_any_unpaid = false;
 	for (unsigned i = 0; i < reading->count; i++) {
 		const struct claimant *k = &reading->claimant[i];
+		const struct time_claim *claim = &reading->claim[i];
 		const struct time_reading seen = { .passed_ns = reading->passed_ns,
-						   .peak = k->peak_600ms,
-						   .certain = k->certain,
-						   .likely = k->likely,
-						   .charged = k->charged,
-						   .unauthorized = k->unauthorized };
+						   .peak = claim->peak_600ms,
+						   .certain = claim->certain,
+						   .likely = claim->likely,
+						   .charged = claim->charged,
+						   .unauthorized = claim->unauthorized };
 		struct time_account unpaid;
 		bool is_over = lessee_add_reading(k->tenant->device[k->device].lessee, &seen,
 						  &unpaid);
-		is_any_unpaid |= unpaid.certain_ns > 0;
+		is_any_unpaid |= unpaid.certain_ns > 0 || time_unreported_ns(&seen) > 0;
 		log_debug("GPU %u, tenant '%s': samples %.0f %%; its own work: "
 			  "certain %.0f %%, likely %.0f %%. Charged: at most %.1f %% in any 600 ms, "
 			  "%.1f %% of the last second, of which %.1f %% unauthorized. "
 			  "Unpaid: certain %.0f ms, likely %.0f ms",
-			  reading->card, k->tenant->terms.name, 100 * k->sampled, 100 * k->certain,
-			  100 * k->likely, 100 * k->peak_600ms, 100 * k->charged,
-			  100 * k->unauthorized, (double)unpaid.certain_ns / NSEC_PER_MSEC,
+			  reading->card, k->tenant->terms.name, 100 * claim->sampled,
+			  100 * claim->certain, 100 * claim->likely, 100 * claim->peak_600ms,
+			  100 * claim->charged, 100 * claim->unauthorized,
+			  (double)unpaid.certain_ns / NSEC_PER_MSEC,
 			  (double)unpaid.likely_ns / NSEC_PER_MSEC);
 		if (!is_over)
 			continue;
 		int pid = k->pid ? k->pid : largest_process(k->tenant, k->device);
 		if (pid)
 			violations_note_time(node->violations, k->tenant, pid, reading->card,
-					     k->sampled, time_paid(&seen));
+					     claim->sampled, time_paid(&seen));
 	}
 	return is_any_unpaid;
 }
@@ -370,12 +326,14 @@ static bool judge(struct node *node, const struct reading *reading)
 static bool compare_card(struct time_readings *l, unsigned card, uint64_t passed_ns)
 {
 	struct node *node = l->node;
-	const struct reading_card *c = &l->card[card];
+	struct reading_card *c = &l->card[card];
 	struct reading reading = { .card = card, .passed_ns = passed_ns, .busy = c->busy };
 	if (!c->is_known || !find_claimants(node, &reading))
 		return false;
-	add_samples(&reading, node->violations, c);
-	weigh_samples(&reading);
+	if (add_samples(&reading, node->violations, c))
+		c->foreign_until_ns = l->read_ns + FOREIGN_NS;
+	reading.is_any_foreign = l->read_ns < c->foreign_until_ns;
+	time_weigh(reading.claim, reading.count, reading.busy, reading.is_any_foreign);
 	assign_rest(&reading, node->violations, c);
 	return judge(node, &reading);
 }

@@ -74,6 +74,28 @@ static void test_unauthorized_work(void **state)
 	assert_true(time_paid(&reading) == 0);
 }
 
+/* A tenant whose work no report shows, but which uses no more than its share, is charged and not accused. */
+static void test_unreported_work_within_the_share(void **state)
+{
+	struct time_reading reading = {
+		.passed_ns = 500 * MS, .peak = 0.2, .certain = 0.7, .likely = 0.7, .share = 0.7
+	};
+	struct time_account unpaid = { 0 };
+	for (unsigned i = 0; i < 1000; i++)
+		assert_false(time_is_over(&unpaid, &reading));
+	assert_int_equal(unpaid.certain_ns, 0);
+	assert_in_range(time_unreported_ns(&reading), 199 * MS, 200 * MS);
+	reading.passed_ns = 3600000 * MS;
+	assert_in_range(time_unreported_ns(&reading), 199 * MS, 200 * MS);
+	reading.share = 0.4;
+	unsigned readings = 1;
+	while (!time_is_over(&unpaid, &reading))
+		readings++;
+	assert_int_equal(readings, 4);
+	reading.certain = 0.3;
+	assert_int_equal(time_unreported_ns(&reading), 0);
+}
+
 static void test_charged_work_is_no_violation(void **state)
 {
 	assert_int_equal(found_after_ns(1, 1), 0);
@@ -114,12 +136,64 @@ static void test_a_tenant_that_has_stopped_is_not_over_for_long(void **state)
 	assert_false(time_is_over(&unpaid, &once));
 }
 
+static struct time_claim claim_of(double charged, double sampled)
+{
+	return (struct time_claim){
+		.peak_150ms = charged, .peak_600ms = charged, .charged = charged, .sampled = sampled
+	};
+}
+
 static void test_unexplained(void **state)
 {
-	assert_true(time_unexplained(1, 1) == 0);
-	assert_true(time_unexplained(1, 0.95) == 0);
-	assert_true(time_unexplained(1, 1.8) == 0);
-	assert_true(time_unexplained(1, 0.5) > 0.49);
+	const struct time_claim half[] = { claim_of(0.5, 0) },
+				both[] = { claim_of(0.5, 0.8), claim_of(0.15, 0) };
+	assert_true(time_unexplained(half, 1, 0.5) == 0);
+	assert_true(time_unexplained(half, 1, 0.55) == 0);
+	assert_true(time_unexplained(half, 1, 1) > 0.49);
+	assert_true(time_unexplained(both, 2, 1) == 0);
+	assert_true(time_unexplained(NULL, 0, 0.3) > 0.29);
+}
+
+static bool is_about(double value, double expected)
+{
+	return value > expected - 0.001 && value < expected + 0.001;
+}
+
+/* The samples of one of two tenants show its own work, or also that of the other. */
+static void test_samples_of_neighbours(void **state)
+{
+	struct time_claim k[] = { claim_of(0.5, 1), claim_of(0.5, 0) };
+	time_weigh(k, 2, 1, false);
+	assert_true(is_about(k[0].certain, 0.5) && is_about(k[0].likely, 0.5));
+	k[1].sampled = 0.4;
+	time_weigh(k, 2, 1, false);
+	assert_true(is_about(k[0].certain, 0.9) && is_about(k[0].likely, 1));
+	/* The charges do not explain all of the busy time. */
+	k[0] = claim_of(0.2, 1);
+	k[1] = claim_of(0.5, 0);
+	time_weigh(k, 2, 1, false);
+	assert_true(is_about(k[0].certain, 0.5) && is_about(k[0].likely, 0.5));
+	/* One was charged for nothing, or only for what it might not do. */
+	k[0] = claim_of(0, 0.33);
+	time_weigh(k, 2, 1, false);
+	assert_true(is_about(k[0].certain, 0.33));
+	k[0] = claim_of(0.33, 0.66);
+	k[0].unauthorized = 0.33;
+	time_weigh(k, 2, 1, false);
+	assert_true(is_about(k[0].certain, 0.66));
+}
+
+/* A tenant and a native program take turns in the rhythm of the samples, which all find the tenant. */
+static void test_samples_beside_a_native_program(void **state)
+{
+	struct time_claim k[] = { claim_of(0.5, 1), claim_of(0, 0.33) };
+	time_weigh(k, 1, 1, false);
+	assert_true(is_about(k[0].certain, 1));
+	time_weigh(k, 1, 1, true);
+	assert_true(is_about(k[0].certain, 0.5) && is_about(k[0].likely, 1));
+	/* A tenant that was charged for nothing certainly worked past the library. */
+	time_weigh(k, 2, 1, true);
+	assert_true(is_about(k[1].certain, 0.33));
 }
 
 int main(void)
@@ -127,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_work_that_is_not_charged),
 		cmocka_unit_test(test_unauthorized_work),
+		cmocka_unit_test(test_unreported_work_within_the_share),
 		cmocka_unit_test(test_likely_time_takes_long_to_be_found),
 		cmocka_unit_test(test_turns_in_the_rhythm_of_the_samples),
 		cmocka_unit_test(test_charged_work_is_no_violation),
@@ -134,6 +209,8 @@ int main(void)
 		cmocka_unit_test(test_a_long_pause_between_looks_counts_little),
 		cmocka_unit_test(test_a_tenant_that_has_stopped_is_not_over_for_long),
 		cmocka_unit_test(test_unexplained),
+		cmocka_unit_test(test_samples_of_neighbours),
+		cmocka_unit_test(test_samples_beside_a_native_program),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
