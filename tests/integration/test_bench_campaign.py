@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -91,6 +92,49 @@ def test_some_benches_run_three_times_if_that_fits(campaign):
     assert often == set(campaign.REPEATED) - {"space"}
     assert runs["space"] == ("--runs", "2") and "--runs" not in runs["matrix"]
     assert campaign.bench_parts(campaign.CASES[0], True, 600)[0].command == ("bench/run", "cap")
+
+
+def test_parts_run_on_several_gpus_at_once(campaign, monkeypatch, tmp_path):
+    """The longest first, and one at a time on each GPU. Parts that need all GPUs or no neighbours come last, one by one."""
+    parts = [campaign.Part(name, ("bench/run", name), seconds, gpus) for name, seconds, gpus in (
+        ("short", 1, 1), ("calls", 5, 1), ("long", 4, 1), ("middle", 3, 1), ("pair of GPUs", 2, 2), ("too long", 999, 1))]
+    began, ended, running, lock = [], [], {}, threading.Lock()
+    both_run = threading.Barrier(2, timeout=60)
+
+    def run_part(part, _options, _left_s, gpu, is_beside_others=False):
+        with lock:
+            assert gpu not in running and (is_beside_others or not running)
+            running[gpu] = part.name
+            began.append(part.name)
+        if part.name in ("long", "middle"):
+            both_run.wait()
+        with lock:
+            del running[gpu]
+            ended.append(part.name)
+        return {"ended": "passed", "passed": 1, "failed": 0, "status": 0}
+
+    monkeypatch.setattr(campaign, "run_part", run_part)
+    journal = campaign.Journal(tmp_path, "0123456789ab", "x")
+    campaign.run_parts(parts, campaign.argparse.Namespace(gpus=(2, 5), sim=None), journal, campaign.time.monotonic() + 100)
+    assert set(began[:2]) == {"long", "middle"} and began[2:] == ["short", "calls", "pair of GPUs"]
+    assert set(ends(tmp_path)) == set(began)
+
+
+@pytest.mark.parametrize("gpus, said", [("0,0", "'0,0': not indices"), ("a", "'a': not indices"), ("0,", "'0,': not indices")])
+def test_it_refuses_wrong_gpus(tmp_path, gpus, said):
+    refused = run(tmp_path, "--gpus", gpus)
+    assert refused.returncode == 2 and said in refused.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_a_command_finds_one_gpu_alone():
+    """one_gpu leaves out the device files of other GPUs, and the command can't make them anew."""
+    make = "mount -t tmpfs -o mode=755 tmpfs /dev; mknod -m 666 /dev/null c 1 3; mkdir /dev/shm; "
+    make += "for index in 91 92; do mknod /dev/nvidia$index c 1 3; done; "
+    look = "ls /dev/nvidia[0-9]* 2>/dev/null && test -d /dev/shm && ! mknod /dev/nvidia7 c 195 7 2>/dev/null"
+    found = subprocess.run(["unshare", "--mount", "sh", "-c", make + '"$@"', "sh", ROOT / "bench/harness/one_gpu", "92",
+                            "sh", "-c", look], capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "/dev/nvidia92\n", "")
 
 
 def groups_of_tests():
