@@ -4,6 +4,7 @@ differ from each other for as long as they live, by some percent if the launchin
 are compared, and the spread is that over the processes. Against itself, a tenant is measured in short turns, because only more
 pairs, not longer turns, reduce the differences between pairs."""
 
+import itertools
 import statistics
 import time
 
@@ -22,7 +23,7 @@ TURN_S = 0.02           # the same for a turn against itself; at least one step
 LEAST_PAIRS = 16
 PROCESSORS = 4          # of a training: for two launching threads (forward, backward), the driver and the library
 ERROR_PCT = 0.06        # precise enough to judge the bar
-START_S = 50            # for the start of the processes
+START_S = 50            # for the starts of all processes
 BUILD_S = 4             # for making a model in two processes, and until the time of its steps is known
 
 
@@ -74,39 +75,47 @@ def beside_itself(bench, tenant, most):
     return pairs, steps, 100 * (held_s() - held) / (time.monotonic() - began)
 
 
-def measure(bench, prefix, natives, tenants, can_bypass, model, batch):
-    """Adds the rows of a model. Returns the time added to its epoch, in percent."""
-    most, most_native = most_pairs(bench.settings)
-    runs, native_ms, tenant_ms = [], [], []
-    # Only two processes hold the model at a time: all of them would need too much memory.
-    for native, tenant in zip(natives, tenants):
-        size = take_models((native, tenant), 2 * [(model, batch)])["input"]
+class Cell:
+    """A model and a batch, and what was measured of it."""
+
+    def __init__(self, model, batch):
+        self.model, self.batch = model, batch
+        self.runs, self.native_ms, self.tenant_ms = [], [], []
+        self.size = self.launching_pct = self.itself = None
+
+    def measure(self, bench, native, tenant, is_last, can_bypass):
+        """One pair of processes. Only the last one is compared with itself."""
+        most, most_native = most_pairs(bench.settings)
+        self.size = take_models((native, tenant), 2 * [(self.model, self.batch)])["input"]
         pairs, steps = beside_native(native, tenant, most_native)
-        runs.append(pairs.median_pct())
-        native_ms += [1e3 * time_s / steps for time_s in pairs.native]
-        tenant_ms += [1e3 * time_s / steps for time_s in pairs.tenant]
-        if native is natives[-1]:
+        self.runs.append(pairs.median_pct())
+        self.native_ms += [1e3 * time_s / steps for time_s in pairs.native]
+        self.tenant_ms += [1e3 * time_s / steps for time_s in pairs.tenant]
+        if is_last:
             alone = native.ask("measure", ROUND_S)
-            itself = beside_itself(bench, tenant, most) if can_bypass else None
+            self.launching_pct = 100 * alone["launch_ms_median"] / alone["step_ms_median"]
+            self.itself = beside_itself(bench, tenant, most) if can_bypass else None
         native.ask("free")
         tenant.ask("free")
-    name = f"{prefix}{model}, {batch} x {size}"
-    bench.result.add(Row(f"{name}: step", "ms", statistics.median(tenant_ms), native=statistics.median(native_ms)))
-    row = Row(f"{name}: added, beside native processes", "%", statistics.median(runs), runs=runs)
-    if is_bound_by_the_gpu(model, batch):
-        at_most(row, bench.bar(1, 25))
-    bench.result.add(row)
-    added = row.got
-    if itself:
-        pairs, steps, held_pct = itself
-        added, error = pairs.median_pct(), pairs.error_pct()
-        bench.result.add(Row(f"{name}: held at the gate", "% of the time", held_pct))
-        bench.result.add(at_most(Row(f"{name}: added", "%", added, error=error), bench.bar(0.3, 25)))
-        bench.result.add(Row(f"{name}: its standard error, {len(pairs.native)} pairs of {steps} steps", "points", error))
-    # Near 100, the launching thread is the bottleneck, not the GPU.
-    bench.result.add(Row(f"{name}: of a step, launching", "% of it",
-                         100 * alone["launch_ms_median"] / alone["step_ms_median"]))
-    return added
+
+    def report(self, bench, prefix):
+        """Adds the rows. Returns the time added to the model's epoch, in percent."""
+        name = f"{prefix}{self.model}, {self.batch} x {self.size}"
+        bench.result.add(Row(f"{name}: step", "ms", statistics.median(self.tenant_ms), native=statistics.median(self.native_ms)))
+        row = Row(f"{name}: added, beside native processes", "%", statistics.median(self.runs), runs=self.runs)
+        if is_bound_by_the_gpu(self.model, self.batch):
+            at_most(row, bench.bar(1, 25))
+        bench.result.add(row)
+        added = row.got
+        if self.itself:
+            pairs, steps, held_pct = self.itself
+            added, error = pairs.median_pct(), pairs.error_pct()
+            bench.result.add(Row(f"{name}: held at the gate", "% of the time", held_pct))
+            bench.result.add(at_most(Row(f"{name}: added", "%", added, error=error), bench.bar(0.3, 25)))
+            bench.result.add(Row(f"{name}: its standard error, {len(pairs.native)} pairs of {steps} steps", "points", error))
+        # Near 100, the launching thread is the bottleneck, not the GPU.
+        bench.result.add(Row(f"{name}: of a step, launching", "% of it", self.launching_pct))
+        return added
 
 
 def models_overhead(bench):
@@ -114,12 +123,20 @@ def models_overhead(bench):
     numbers = range(processes(bench.settings))
 
     def under(prefix):
-        natives = [Trainer(bench, f"native{i}", more=same) for i in numbers]
-        with standing_aside(bench.machine) as can_bypass:
-            tenants = [Trainer(bench, f"quota{i}", QUOTA, same) for i in numbers]
-            ready(natives + tenants)
-            added = [measure(bench, prefix, natives, tenants, can_bypass, *cell) for cell in
-                     bench.cells(cells_of(bench.settings), cell_seconds(bench.settings))]
+        order = itertools.count(1)
+        cells = [Cell(*cell) for cell in
+                 bench.cells(cells_of(bench.settings), lambda _: START_S + next(order) * cell_seconds(bench.settings))]
+        for number in numbers if cells else ():
+            # No other tenant has a process: beside one, less of a tenant's work would be in flight.
+            with standing_aside(bench.machine) as can_bypass:
+                native, tenant = Trainer(bench, f"native{number}", more=same), Trainer(bench, f"quota{number}", QUOTA, same)
+                ready((native, tenant))
+                for cell in cells:
+                    cell.measure(bench, native, tenant, number == numbers[-1], can_bypass)
+                native.end()
+                tenant.end()
+                bench.machine.settle()
+        added = [cell.report(bench, prefix) for cell in cells]
         if added:
             bench.result.add(Row(f"{prefix}mean of {len(added)}: added", "%", statistics.fmean(added)))
 
