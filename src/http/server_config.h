@@ -27,8 +27,8 @@ struct server_config {
 	int listen_fd;
 	/*
 	 * PEM files; NULL: no TLS. When a client connects, but at most once in SERVER_CERTIFICATE_CHECK_NS, changed files are
-	 * read again. If the new files are unusable, the server logs that and keeps the old contents. An open connection keeps
-	 * its certificate until its next answer. The names must stay valid.
+	 * read again. If the new files are unusable, the server logs that and keeps the old contents. A connection that was
+	 * open before still uses the old certificate; the server closes it after its next answer. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
 	/*

@@ -10,8 +10,9 @@
 #include "base/error.h"
 
 /*
- * ring_reader_drain() stops at one event for at most this long. Then it counts an incomplete event as lost: its thread was
- * probably killed. It delivers an event that ended after `until_ticks`: its end is wrong, or the clock was set back.
+ * Calls of ring_reader_drain() stop at the same event for at most this long; after that they pass it. An incomplete event then
+ * counts as lost, because its thread was probably killed. An event that ended after `until_ticks` is then delivered, because
+ * its end time is wrong, or the clock was set back.
  */
 #define RING_READER_PATIENCE_NS UINT64_C(200000000)
 

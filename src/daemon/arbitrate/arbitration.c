@@ -15,7 +15,7 @@
 #define ARBITRATION_NICE (-10)
 /* Most rounds in one step. A round may change decisions on gangs (gang_board.h), which the next round must then use. */
 #define GANG_ROUNDS 4
-/* Limit (ns) while gang_command.is_slip (device_gang.h). So low that only the library's own minimum may be in flight. */
+/* Depth (ns) during a gang's slip (policy/gang/device_gang.h): so small that only a launch or two may be in flight. */
 #define SLIP_DEPTH_NS 1
 /* Longest times between two readings of a tenant's slots (can_wait()). POLL_STILL_NS applies while no tenant works. */
 #define POLL_IDLE_NS UINT64_C(1000000)

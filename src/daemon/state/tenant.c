@@ -78,7 +78,7 @@ static int make_directory(struct tenant *tenant, struct error *err)
 	return 0;
 }
 
-static struct arbiter_share share_of(const struct tenant *tenant, unsigned device)
+struct arbiter_share tenant_share(const struct tenant *tenant, unsigned device)
 {
 	double cores_pct = tenant->device[device].guaranteed_pct,
 	       limit_pct = tenant->terms.device[device].promise.limit_pct;
@@ -144,7 +144,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 		struct card *card = tenant->terms.device[i].card;
 		tenant->device[i].guaranteed_pct = tenant->terms.device[i].promise.cores_pct;
 		int r = lessee_add(card->arbitration, tenant->region.control, tenant->region.report,
-				   i, share_of(tenant, i), owner_of(&tenant->terms),
+				   i, tenant_share(tenant, i), owner_of(&tenant->terms),
 				   &tenant->device[i].lessee, err);
 		if (r < 0)
 			return error_add(err, r, "GPU %u", card->index);
@@ -334,7 +334,7 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 	tenant->terms.device[device].promise = *promise;
 	publish_promise(tenant, device);
 	tenant->device[device].guaranteed_pct = promise->cores_pct;
-	lessee_set_share(tenant->device[device].lessee, share_of(tenant, device));
+	lessee_set_share(tenant->device[device].lessee, tenant_share(tenant, device));
 	NOTIFY(tenant->node, share_changed, tenant);
 }
 
@@ -345,7 +345,7 @@ void tenant_set_guarantee(struct tenant *tenant, unsigned device, double guarant
 		return;
 	d->guaranteed_pct = guaranteed_pct;
 	if (d->lessee)
-		lessee_set_share(d->lessee, share_of(tenant, device));
+		lessee_set_share(d->lessee, tenant_share(tenant, device));
 }
 
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
@@ -357,7 +357,7 @@ void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
 static void update_shares(struct tenant *tenant)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
-		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
+		lessee_set_share(tenant->device[i].lessee, tenant_share(tenant, i));
 	NOTIFY(tenant->node, share_changed, tenant);
 }
 
@@ -369,7 +369,7 @@ void tenant_set_priority(struct tenant *tenant, int priority)
 
 double tenant_limit_pct(const struct tenant *tenant, unsigned device)
 {
-	return share_of(tenant, device).limit_pct;
+	return tenant_share(tenant, device).limit_pct;
 }
 
 double tenant_delta_pct(const struct tenant *tenant, unsigned device,

@@ -253,7 +253,9 @@ void tenant_set_guarantee(struct tenant *tenant, unsigned device, double guarant
 void tenant_set_priority(struct tenant *tenant, int priority);
 /* Sets share_scale, and puts the scaled shares into force. */
 void tenant_scale_share(struct tenant *tenant, double scale);
-/* Returns the tenant's own limit times share_scale. Time that other tenants lend does not count. */
+/* Returns the guarantee in force and the tenant's own limit, times share_scale. Time that other tenants lend does not count. */
+struct arbiter_share tenant_share(const struct tenant *tenant, unsigned device);
+/* Returns the limit of tenant_share(). */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 /* Returns how far the share of the last minute is from the share that was asked for (policy/lease/rules/share_delta.h). */
 double tenant_delta_pct(const struct tenant *tenant, unsigned device,

@@ -132,7 +132,9 @@ static int row_of(const struct form *f, size_t passed)
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i], f->symbol) == 0)
 			return (int)i;
-	fail("has no row in driver_table.h, but its base name is hooked: add a row", f->symbol);
+	fail("has no row in driver_table.h, but another form of it (_vN, _ptsz or _ptds) has one: "
+	     "add a row",
+	     f->symbol);
 	return -1;
 }
 

@@ -333,17 +333,11 @@ bool arbiter_add_reading(struct arbiter *a, int tenant, const struct time_readin
 			 struct time_account *ret)
 {
 	struct tenant *t = find(a, tenant);
-	struct time_reading r = *reading;
+	bool is_over = t && time_is_over(&t->unpaid, reading);
 
-	*ret = (struct time_account){ 0 };
-	if (!t)
-		return false;
-	r.share = order_share_pct(a, t) / 100;
-	bool is_over = time_is_over(&t->unpaid, &r);
-	charge_unreported(a, t, time_unreported_ns(&r));
 	if (is_over)
 		debts_refuse(a, t);
-	*ret = t->unpaid;
+	*ret = t ? t->unpaid : (struct time_account){ 0 };
 	return is_over;
 }
 

@@ -145,8 +145,8 @@ int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group,
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
 /*
- * Compares the tenant's charge with the driver's samples (time_policy.h), and charges the tenant for work that it did not
- * report. reading->share is ignored. Returns true if the tenant is in violation. *ret is its unpaid time after this reading.
+ * Compares the tenant's charge with the driver's samples (time_policy.h). Returns true if the tenant is in violation. *ret is
+ * its unpaid time after this reading.
  */
 bool arbiter_add_reading(struct arbiter *arbiter, int tenant, const struct time_reading *reading,
 			 struct time_account *ret);

@@ -101,8 +101,9 @@ struct step_account {
 struct tenant {
 	bool used;
 	bool paused;
-	uint64_t owner;          /* arbiter_set_owner(); 0: none */
-	bool has_inherited_debt; /* began with a debt of its owner's turns (debts.c) */
+	uint64_t owner; /* arbiter_set_owner(); 0: none */
+	/* began with a debt: removed tenants of its owner had turns beyond their share (debts.c) */
+	bool has_inherited_debt;
 	struct arbiter_share share;
 	enum lease_state state;
 
@@ -202,12 +203,12 @@ struct tenant {
 
 /*
  * The debt of an owner's removed tenants. It is stored as times of arbiter.clock, at which a new tenant that uses nothing will
- * have paid for it: turn_until for turns beyond the tenants' share, cap_until for use beyond their caps, certain_until for
- * certain unpaid time (time_policy.h).
+ * have paid for it: turn_until for turns beyond the tenants' share, cap_until for use beyond their caps, certain_until and
+ * likely_until for unpaid time (time_policy.h).
  */
 struct debt {
 	uint64_t owner;
-	uint64_t turn_until, cap_until, certain_until;
+	uint64_t turn_until, cap_until, certain_until, likely_until;
 	uint64_t refused_until; /* arbiter_refused_ns() */
 };
 #define DEBTS_MAX 64
@@ -330,8 +331,6 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
 /* After `steps` more sync points: charges a tenant that is alone under a cap for short pauses after its steps. */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps);
-/* Charges work that the tenant did not report; charged_ns stays what it reported. */
-void charge_unreported(struct arbiter *a, struct tenant *t, uint64_t amount_ns);
 /* Starts a new account for charge_settle(). */
 void charge_begin(struct tenant *t);
 
@@ -349,8 +348,6 @@ void debts_refuse(struct arbiter *a, const struct tenant *t);
 /* lease_order.c */
 
 double order_weight(const struct arbiter *a, const struct tenant *t);
-/* Returns the share of the GPU's time, in percent, that the tenant may use now: beside other active tenants, less than its limit. */
-double order_share_pct(const struct arbiter *a, const struct tenant *t);
 /* The factor on guarantees: 1, or less if they sum to more than 100 %. */
 double order_scale(const struct arbiter *a);
 /* Sets the fields of struct tenant that are derived from `seen`, except `candidate`. */

@@ -6,8 +6,8 @@
 /* A tenant that inherited more debt than this, in ns of GPU time, waits even while the other tenants pause. */
 #define WAITS_NS 250000000
 #define FORGET_NS 60e9 /* see time_to_forget() */
-/* Less than what a violation needs, so that one wrong sample does not accuse a new tenant. */
-#define INHERITED_MOST_NS (TIME_CERTAIN_NS * 7 / 10)
+/* Of the unpaid time that a violation needs. With less than all of it, one wrong sample does not accuse a new tenant. */
+#define INHERITED_MOST 0.7
 #define REFUSE_NS \
 	UINT64_C(30000000000) /* after a violation, its owner gets no new tenant for so long */
 
@@ -31,7 +31,7 @@ static uint64_t time_to_pay(const struct arbiter *a, double debt_ns, double rate
 static uint64_t paid_at(const struct debt *d)
 {
 	return max_u64(max_u64(d->turn_until, d->cap_until),
-		       max_u64(d->certain_until, d->refused_until));
+		       max_u64(max_u64(d->certain_until, d->likely_until), d->refused_until));
 }
 
 static int find_entry(const struct arbiter *a, uint64_t owner)
@@ -56,10 +56,20 @@ static struct debt *entry_for(struct arbiter *a, uint64_t owner)
 	return oldest;
 }
 
-/* Unpaid time of TIME_CERTAIN_NS, with which a tenant is in violation, is forgotten in FORGET_NS. */
-static uint64_t time_to_forget(uint64_t unpaid_ns)
+/* Unpaid time of bound_ns, with which a tenant is in violation, is forgotten in FORGET_NS. Less than a tenth is at once. */
+static uint64_t time_to_forget(uint64_t unpaid_ns, uint64_t bound_ns)
 {
-	return (uint64_t)((double)min_u64(unpaid_ns, TIME_CERTAIN_NS) * FORGET_NS / TIME_CERTAIN_NS);
+	double part = (double)min_u64(unpaid_ns, bound_ns) / (double)bound_ns;
+
+	return part > 0.1 ? (uint64_t)(part * FORGET_NS) : 0;
+}
+
+/* The unpaid time with which a new tenant begins, if time_to_forget() ends at `until`. */
+static uint64_t unpaid_left(const struct arbiter *a, uint64_t until, uint64_t bound_ns)
+{
+	double left_ns = until > a->clock ? (double)(until - a->clock) : 0;
+
+	return (uint64_t)(fmin(left_ns / FORGET_NS, INHERITED_MOST) * (double)bound_ns);
 }
 
 void debts_note(struct arbiter *a, struct tenant *t)
@@ -69,13 +79,15 @@ void debts_note(struct arbiter *a, struct tenant *t)
 	charge_fill_tokens(a, t);
 	bool is_ahead = ahead_ns(a, t) > (double)a->quantum_ns;
 	bool is_overdrawn = is_capped(t) && -t->tokens_ns > (double)a->quantum_ns;
-	bool is_unpaid = t->unpaid.certain_ns > TIME_CERTAIN_NS / 10;
-	if (!is_ahead && !is_overdrawn && !is_unpaid)
+	uint64_t certain_ns = time_to_forget(t->unpaid.certain_ns, TIME_CERTAIN_NS);
+	uint64_t likely_ns = time_to_forget(t->unpaid.likely_ns, TIME_LIKELY_NS);
+	if (!is_ahead && !is_overdrawn && !certain_ns && !likely_ns)
 		return;
 	struct debt *d = entry_for(a, t->owner);
-	if (is_unpaid)
-		d->certain_until = max_u64(d->certain_until,
-					   a->clock + time_to_forget(t->unpaid.certain_ns));
+	if (certain_ns)
+		d->certain_until = max_u64(d->certain_until, a->clock + certain_ns);
+	if (likely_ns)
+		d->likely_until = max_u64(d->likely_until, a->clock + likely_ns);
 	if (is_ahead)
 		d->turn_until = max_u64(d->turn_until, a->clock + time_to_pay(a, ahead_ns(a, t),
 									      order_weight(a, t)));
@@ -90,10 +102,8 @@ void debts_take_over(struct arbiter *a, struct tenant *t)
 	if (entry == NONE)
 		return;
 	const struct debt *d = &a->debt[entry];
-	if (d->certain_until > a->clock)
-		t->unpaid.certain_ns = min_u64(INHERITED_MOST_NS,
-					       (uint64_t)((double)(d->certain_until - a->clock) *
-							  TIME_CERTAIN_NS / FORGET_NS));
+	t->unpaid.certain_ns = unpaid_left(a, d->certain_until, TIME_CERTAIN_NS);
+	t->unpaid.likely_ns = unpaid_left(a, d->likely_until, TIME_LIKELY_NS);
 	t->has_inherited_debt = d->turn_until > a->clock;
 	if (t->has_inherited_debt)
 		t->vtime += (double)(d->turn_until - a->clock) / 100;

@@ -88,42 +88,24 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	t->filled_at = a->clock;
 }
 
-/* Takes the amount from the tenant's tokens and budget, and from its turn. A negative amount gives time back. */
-static void pay(struct arbiter *a, struct tenant *t, double amount_ns)
+/* Also takes the amount from the tenant's tokens and budget. A negative amount gives time back. */
+static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
+	double weight = order_weight(a, t);
 	double debt_max = (double)a->config.debt_max_ns;
 
+	t->charged_ns += amount_ns;
+	if (t->charged_ns > t->charged_peak_ns)
+		t->charged_peak_ns = t->charged_ns;
 	t->tokens_ns -= amount_ns;
 	if (t->tokens_ns < -debt_max)
 		t->tokens_ns = -debt_max;
 	else if (t->tokens_ns > charge_bucket_ns(a, t))
 		t->tokens_ns = charge_bucket_ns(a, t);
 	priority_charge(a, t, amount_ns);
-	t->vtime += amount_ns / order_weight(a, t);
-}
-
-static void limit_debt(const struct arbiter *a, struct tenant *t)
-{
-	t->vtime = fmin(t->vtime, a->vclock + (double)a->config.debt_max_ns / order_weight(a, t));
-}
-
-static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
-{
-	t->charged_ns += amount_ns;
-	if (t->charged_ns > t->charged_peak_ns)
-		t->charged_peak_ns = t->charged_ns;
-	pay(a, t, amount_ns);
-	if (t->overrunning)
-		limit_debt(a, t);
-}
-
-void charge_unreported(struct arbiter *a, struct tenant *t, uint64_t amount_ns)
-{
-	if (!amount_ns)
-		return;
-	charge_fill_tokens(a, t);
-	pay(a, t, (double)amount_ns);
-	limit_debt(a, t);
+	t->vtime += amount_ns / weight;
+	if (t->overrunning && t->vtime > a->vclock + debt_max / weight)
+		t->vtime = a->vclock + debt_max / weight;
 }
 
 void charge_begin(struct tenant *t)

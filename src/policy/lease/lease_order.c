@@ -18,19 +18,6 @@ double order_weight(const struct arbiter *a, const struct tenant *t)
 	return left > 1.0 ? left : 1.0;
 }
 
-double order_share_pct(const struct arbiter *a, const struct tenant *t)
-{
-	double weight = order_weight(a, t), sum = weight;
-
-	for (int i = 0; i < a->active_count; i++) {
-		const struct tenant *other = &a->tenant[a->active[i]];
-
-		if (other != t)
-			sum += order_weight(a, other);
-	}
-	return fmin(100 * weight / sum, t->share.limit_pct);
-}
-
 void order_read_demand(struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {

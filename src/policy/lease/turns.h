@@ -91,7 +91,8 @@ struct turns {
 };
 
 enum turns_lease_state {
-	TURNS_OPEN, /* no lease is needed, or processes take no turns in this lease */
+	/* every process has the turn: the tenant runs without holding the lease, or is a gang, or the setting "turns" is off */
+	TURNS_OPEN,
 	TURNS_AWAY, /* the lease is ending, or another tenant has a lease */
 	TURNS_HELD,
 };

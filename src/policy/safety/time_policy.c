@@ -26,13 +26,6 @@ static bool add(uint64_t *unpaid_ns, double rate, uint64_t passed_ns, uint64_t b
 	return rate > 0 && *unpaid_ns >= bound_ns;
 }
 
-uint64_t time_unreported_ns(const struct time_reading *r)
-{
-	double rate = r->certain - time_paid(r) - TIME_SLACK;
-
-	return (uint64_t)(fmax(rate, 0) * (double)min_u64(r->passed_ns, TIME_LONGEST_NS));
-}
-
 bool time_is_over(struct time_account *account, const struct time_reading *reading)
 {
 	uint64_t passed_ns = min_u64(reading->passed_ns, TIME_LONGEST_NS);
@@ -62,6 +55,33 @@ static double authorized_peak(const struct time_claim *k)
 					      .charged = k->charged,
 					      .unauthorized = k->unauthorized };
 	return time_paid(&reading);
+}
+
+static bool uses_gpu(const struct time_claim *k)
+{
+	return k->sampled > TIME_SLACK || k->peak_600ms > TIME_NOTHING;
+}
+
+/* Sets the share of tenant `t` (time_policy.h). */
+static void divide(struct time_claim *claim, unsigned count, struct time_claim *t)
+{
+	double lent = 1, promised = 0, unpromised = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		const struct time_claim *k = &claim[i];
+
+		if (k != t)
+			lent -= k->peak_600ms;
+		if (k == t || uses_gpu(k)) {
+			promised += k->cores;
+			unpromised += k->cores > 0 ? 0 : 1;
+		}
+	}
+	double part = t->cores / fmax(promised, unpromised > 0 ? 1 : TIME_NOTHING);
+
+	if (!(t->cores > 0))
+		part = fmax(1 - promised, 0) / unpromised;
+	t->share = fmin(fmax(part, lent), t->limit);
 }
 
 /*
@@ -94,5 +114,6 @@ void time_weigh(struct time_claim *claim, unsigned count, double busy, bool is_a
 			certain = is_any_foreign ? 0 : certain - missing;
 		k->certain = fmax(certain, uncharged);
 		k->likely = fmax(k->sampled - unlisted, uncharged);
+		divide(claim, count, k);
 	}
 }

@@ -1,14 +1,12 @@
 /*
  * Compares the GPU time that the driver measured of a tenant's processes with the time that the tenant was charged for. The
- * driver's figure is independent of the tenant's reports. A tenant whose measured time stays above its charge and above its share
+ * driver's figure is independent of the tenant's reports. A tenant whose measured time stays above both its charge and its share
  * launches past the library, or makes others pay for its work: violation "over_time".
  *
  * The driver observes the GPU five times a second, and each time counts the GPU's use for the one process that works at that
  * moment. These are *samples*. A *reading* fetches those of the last 0.6 s. By chance, a tenant may get more samples than its
- * share. If turns repeat in the rhythm of the samples, this may last for many seconds. So samples are *certain* to show unpaid
- * work only in two cases. Either the tenant was charged for nothing that it might do at that time, or the other tenants have
- * samples for all the time that they were charged for. Otherwise samples are only *likely* to show unpaid work, and a violation
- * needs many more.
+ * share. If turns repeat in the rhythm of the samples, this may last for many seconds. So time_weigh() says of how much time the
+ * samples are *certain* to show work of the tenant. The rest is only *likely*, and for a violation it must last much longer.
  *
  * The three samples of a reading show the use of 600 ms, but it is known only roughly when these began. So they are compared with
  * the peak: the largest share of the GPU's time that the tenant was charged for in any 600 ms of the last second.
@@ -17,9 +15,8 @@
  * the charge unauthorized (arbiter.h: Obedience), and the peak excuses less: only the part of it that the authorized charge is
  * of the whole charge.
  *
- * An honest program, too, may use time that no report shows: the driver uses the GPU while it allocates and frees memory, and
- * while it creates contexts. So certain time above the peak is charged to the tenant, which then gets fewer turns. Only time
- * above both the peak and the tenant's share counts as unpaid.
+ * Honest programs, too, use time that they do not report: the driver uses the GPU when memory is allocated or a context is made.
+ * So time within the tenant's share is no violation.
  *
  * No clock, no I/O, no static data.
  */
@@ -45,12 +42,12 @@ struct time_reading {
 	double certain, likely;
 	/* shares of the last second: all that was charged, and the part of it that was unauthorized (see above) */
 	double charged, unauthorized;
-	double share; /* share of the GPU's time that it may use, 0 to 1 (arbiter_add_reading() sets this) */
+	double share; /* of the GPU's time, which the tenant may use: struct time_claim */
 };
 
 /*
- * A tenant's unpaid time. A reading increases it by what is above time_paid() plus slack, and above the tenant's share. A
- * reading below one of these decreases it, down to 0. All zero at first.
+ * A tenant's unpaid time. A reading above the larger of its share and time_paid() plus slack increases it, and a reading below
+ * that decreases it, down to 0. All zero at first.
  */
 struct time_account {
 	uint64_t certain_ns, likely_ns;
@@ -58,24 +55,32 @@ struct time_account {
 
 /* Returns the share of the GPU's time that the tenant may have used by its charge: the authorized part of the peak. */
 double time_paid(const struct time_reading *reading);
-/* Returns the certain time of a reading, in ns, that is above time_paid() plus slack. */
-uint64_t time_unreported_ns(const struct time_reading *reading);
 /* Adds a reading. Returns true if the tenant is in violation, and this reading, too, shows unpaid time. */
 bool time_is_over(struct time_account *account, const struct time_reading *reading);
 
-/* One tenant's charge and samples on a GPU in one reading. Shares are of the GPU's time. */
+/* One tenant on a GPU in one reading. Shares are of the GPU's time, 0 to 1. */
 struct time_claim {
+	double cores, limit; /* its guarantee, 0 if none; its cap, 1 if none */
 	/* the largest shares charged in any 150 ms, and in any 600 ms, of the last second */
 	double peak_150ms, peak_600ms;
 	double charged, unauthorized; /* as in struct time_reading */
 	double sampled;               /* sum of the samples of its processes */
-	double certain, likely;       /* set by time_weigh(): as in struct time_reading */
+	/* Set by time_weigh(): as in struct time_reading. */
+	double certain, likely;
+	/* Set by time_weigh(): the share that the tenant may use while the others do what they do. */
+	double share;
 };
 
 /*
- * Decides what the samples show. `claim`: all tenants of the GPU. `busy`: share of the time in which the GPU worked.
- * is_any_foreign: a process without a tenant may work there too. Nothing is known of the time that it uses, so beside it no time
- * above a tenant's peak is certain, unless the tenant was charged for nothing.
+ * Sets the last three fields of all tenants of a GPU. `busy`: share of the time in which the GPU worked for tenants.
+ *
+ * Samples are certain up to the charge plus the time that no charge explains. All samples are certain if the tenant was charged
+ * for nothing that it might do, or if the other tenants have samples for all their charges. is_any_foreign: a process without a
+ * tenant may work too. Nothing is known of its time, so then no time above the charge is certain, except with a charge of
+ * nothing.
+ *
+ * A tenant's share is what the charges of the others leave, and at least its part by guarantees among the tenants that use the
+ * GPU. Those without a guarantee divide what the guarantees leave. It is at most the tenant's cap.
  */
 void time_weigh(struct time_claim *claim, unsigned count, double busy, bool is_any_foreign);
 /*

@@ -28,7 +28,7 @@ static bool always(const char *value)
 	return true;
 }
 
-/* True if the variable may be switched on. `value`: NULL if it is unknown, because another object gives it (valueFrom). */
+/* False if `value` means "off". A value that another object gives (valueFrom) is unknown: NULL, which counts as "on". */
 static bool unless_off(const char *value)
 {
 	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));

@@ -36,7 +36,7 @@ struct stale_bindings {
 	const struct node_object *object;
 	const struct node_pods *pods;
 	struct binding *unlocking; /* the write that releases the lock; NULL if there is none */
-	struct alarm again;        /* the next check of the lock and of failed writes */
+	struct alarm again;        /* the next check of the node's lock and of failed writes */
 	LIST_HEAD(, stale_binding) cases;
 };
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -36,7 +37,7 @@
  * reading that is older than this is not used.
  */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
-/* A process without a tenant that had a sample within this time may work now, although it has none. */
+/* If a living process without a tenant had a sample within this time, such a process may work now, although it has none. */
 #define FOREIGN_NS (60 * NSEC_PER_SEC)
 
 struct reading_card {
@@ -154,7 +155,7 @@ struct claimant {
 struct reading {
 	unsigned card;
 	uint64_t passed_ns;
-	double busy;
+	double busy;         /* share of the time in which it worked for tenants */
 	bool is_any_foreign; /* as of time_weigh() */
 	unsigned count;
 	struct claimant claimant[ARBITER_MAX_TENANTS];
@@ -185,7 +186,10 @@ static bool find_claimants(const struct node *node, struct reading *reading)
 				return false;
 			struct lessee_figures f = lessee_figures(t->device[d].lessee);
 			bool is_excused = is_moving(t);
+			struct arbiter_share share = tenant_share(t, d);
 			reading->claim[reading->count] = (struct time_claim){
+				.cores = share.cores_pct / 100,
+				.limit = share.limit_pct / 100,
 				.peak_150ms = is_excused ? 1 : fmin(f.peak_150ms_pct / 100, 1),
 				.peak_600ms = is_excused ? 1 : fmin(f.peak_600ms_pct / 100, 1),
 				.charged = f.got_1s_pct / 100,
@@ -214,7 +218,10 @@ static int claimant_of(const struct reading *reading, struct violations *violati
 	return -1;
 }
 
-/* Adds up the samples of each claimant. Returns true if a process without a tenant has a sample. */
+/*
+ * Adds up the samples of each claimant, and subtracts those of other processes from the GPU's busy time. Returns true if one of
+ * these lives. What an ended process belonged to can't be seen any more, and its work is over.
+ */
 static bool add_samples(struct reading *reading, struct violations *violations,
 			const struct reading_card *c)
 {
@@ -223,7 +230,8 @@ static bool add_samples(struct reading *reading, struct violations *violations,
 		const struct gpu_use *use = &c->use[i];
 		int index = claimant_of(reading, violations, use->pid);
 		if (index < 0) {
-			is_any_foreign |= use->share > 0;
+			is_any_foreign |= use->share > TIME_SLACK && kill(use->pid, 0) == 0;
+			reading->busy = fmax(reading->busy - use->share, 0);
 			continue;
 		}
 		struct claimant *k = &reading->claimant[index];
@@ -284,10 +292,7 @@ static int largest_process(const struct tenant *t, unsigned device)
 	return pid;
 }
 
-/*
- * Reports tenants that use more time than they are charged for. Returns true if a tenant has certain unpaid time, or was charged
- * for work that it did not report.
- */
+/* Reports tenants in violation. Returns true if a tenant has time that is certainly unpaid. */
 static bool judge(struct node *node, const struct reading *reading)
 {
 	bool is_any_unpaid = false;
@@ -299,18 +304,20 @@ static bool judge(struct node *node, const struct reading *reading)
 						   .certain = claim->certain,
 						   .likely = claim->likely,
 						   .charged = claim->charged,
-						   .unauthorized = claim->unauthorized };
+						   .unauthorized = claim->unauthorized,
+						   .share = claim->share };
 		struct time_account unpaid;
 		bool is_over = lessee_add_reading(k->tenant->device[k->device].lessee, &seen,
 						  &unpaid);
-		is_any_unpaid |= unpaid.certain_ns > 0 || time_unreported_ns(&seen) > 0;
+		is_any_unpaid |= unpaid.certain_ns > 0;
 		log_debug("GPU %u, tenant '%s': samples %.0f %%; its own work: "
 			  "certain %.0f %%, likely %.0f %%. Charged: at most %.1f %% in any 600 ms, "
 			  "%.1f %% of the last second, of which %.1f %% unauthorized. "
+			  "May use %.0f %%. "
 			  "Unpaid: certain %.0f ms, likely %.0f ms",
 			  reading->card, k->tenant->terms.name, 100 * claim->sampled,
 			  100 * claim->certain, 100 * claim->likely, 100 * claim->peak_600ms,
-			  100 * claim->charged, 100 * claim->unauthorized,
+			  100 * claim->charged, 100 * claim->unauthorized, 100 * claim->share,
 			  (double)unpaid.certain_ns / NSEC_PER_MSEC,
 			  (double)unpaid.likely_ns / NSEC_PER_MSEC);
 		if (!is_over)

@@ -74,8 +74,7 @@ static void test_unauthorized_work(void **state)
 	assert_true(time_paid(&reading) == 0);
 }
 
-/* A tenant whose work no report shows, but which uses no more than its share, is charged and not accused. */
-static void test_unreported_work_within_the_share(void **state)
+static void test_time_within_the_share_is_no_violation(void **state)
 {
 	struct time_reading reading = {
 		.passed_ns = 500 * MS, .peak = 0.2, .certain = 0.7, .likely = 0.7, .share = 0.7
@@ -84,16 +83,11 @@ static void test_unreported_work_within_the_share(void **state)
 	for (unsigned i = 0; i < 1000; i++)
 		assert_false(time_is_over(&unpaid, &reading));
 	assert_int_equal(unpaid.certain_ns, 0);
-	assert_in_range(time_unreported_ns(&reading), 199 * MS, 200 * MS);
-	reading.passed_ns = 3600000 * MS;
-	assert_in_range(time_unreported_ns(&reading), 199 * MS, 200 * MS);
 	reading.share = 0.4;
 	unsigned readings = 1;
 	while (!time_is_over(&unpaid, &reading))
 		readings++;
 	assert_int_equal(readings, 4);
-	reading.certain = 0.3;
-	assert_int_equal(time_unreported_ns(&reading), 0);
 }
 
 static void test_charged_work_is_no_violation(void **state)
@@ -196,12 +190,54 @@ static void test_samples_beside_a_native_program(void **state)
 	assert_true(is_about(k[1].certain, 0.33));
 }
 
+static struct time_claim terms_of(double cores, double limit, double charged, double sampled)
+{
+	struct time_claim k = claim_of(charged, sampled);
+	k.cores = cores;
+	k.limit = limit;
+	return k;
+}
+
+static void test_share(void **state)
+{
+	/* Alone, a tenant may use the GPU up to its cap. */
+	struct time_claim k[] = { terms_of(0, 1, 0, 0.7), terms_of(0, 1, 0, 0),
+				  terms_of(0, 1, 0, 0) };
+	time_weigh(k, 1, 0.7, false);
+	assert_true(is_about(k[0].share, 1));
+	k[0].limit = 0.1;
+	time_weigh(k, 1, 0.7, false);
+	assert_true(is_about(k[0].share, 0.1));
+	/* Beside a tenant that always works: its part by guarantees. */
+	k[0] = terms_of(0.1, 1, 0, 0.7);
+	k[1] = terms_of(0.5, 1, 1, 0.3);
+	time_weigh(k, 2, 1, false);
+	assert_true(is_about(k[0].share, 1 / 6.0) && is_about(k[1].share, 1));
+	/* Tenants without a guarantee divide the rest. None can use another one to get more. */
+	k[0] = terms_of(0, 1, 0, 0.33);
+	k[1] = terms_of(0.5, 1, 1, 0.33);
+	k[2] = terms_of(0, 1, 0, 0.33);
+	time_weigh(k, 3, 1, false);
+	assert_true(is_about(k[0].share, 0.25) && is_about(k[2].share, 0.25));
+	/* Many small tenants that hardly work take little of a share. */
+	k[0] = terms_of(0, 1, 0.1, 0.3);
+	k[1] = terms_of(0, 1, 0.02, 0);
+	k[2] = terms_of(0, 1, 0.02, 0);
+	time_weigh(k, 3, 0.4, false);
+	assert_true(is_about(k[0].share, 0.96));
+	/* Guarantees of more than the GPU. */
+	k[0] = terms_of(0.8, 1, 1, 0.5);
+	k[1] = terms_of(0.8, 1, 1, 0.5);
+	time_weigh(k, 2, 1, false);
+	assert_true(is_about(k[0].share, 0.5));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_work_that_is_not_charged),
 		cmocka_unit_test(test_unauthorized_work),
-		cmocka_unit_test(test_unreported_work_within_the_share),
+		cmocka_unit_test(test_time_within_the_share_is_no_violation),
 		cmocka_unit_test(test_likely_time_takes_long_to_be_found),
 		cmocka_unit_test(test_turns_in_the_rhythm_of_the_samples),
 		cmocka_unit_test(test_charged_work_is_no_violation),
@@ -210,6 +246,7 @@ int main(void)
 		cmocka_unit_test(test_a_tenant_that_has_stopped_is_not_over_for_long),
 		cmocka_unit_test(test_unexplained),
 		cmocka_unit_test(test_samples_of_neighbours),
+		cmocka_unit_test(test_share),
 		cmocka_unit_test(test_samples_beside_a_native_program),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
