@@ -5,8 +5,8 @@ from typing import Callable
 
 from . import (arrivals, bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, llm, matrix, order, over_time,
                oversubscribe, overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space,
-               space_bursty, space_launch, space_lend, space_priority, space_shares, swap_trainings, together, topology,
-               tracing, training)
+               space_bursty, space_launch, space_lend, space_priority, space_shares, swap_trainings, that_fit, together,
+               topology, tracing, training)
 
 # Reasons why some benches can't run with --sharing space.
 BOTH = "it measures --sharing space by itself"
@@ -79,6 +79,7 @@ CASES = [
          lambda s: 10 + (2 if s.quick else 5) * 10, is_long=True),
     Case("order", order.order, "six tasks of equal need, room for three: native and --on-full wait",
          order.seconds_of),
+    Case("that_fit", that_fit.that_fit, "two to five equal tasks whose memory fits together", that_fit.seconds_of),
     Case("oversubscribe", oversubscribe.oversubscribe,
          "two tasks of 60 % of the memory each: native and --on-full swap; moves; two that fit",
          oversubscribe.seconds_of, not_space=NOT_SWAPPABLE),

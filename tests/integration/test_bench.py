@@ -134,6 +134,19 @@ def test_topology_needs_two_gpus(home, tmp_path):
     assert json.loads(path.read_text())["skipped"] == [{"name": "copies between GPUs", "reason": "one GPU"}]
 
 
+@pytest.mark.alone  # durations of tasks
+def test_tasks_that_fit_take_equal_times(home, tmp_path):
+    path = tmp_path / "result.json"
+    result = bench(home, "that_fit", "--quick", "--sim", "h200", "--json", path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    rows = {row["name"]: row for row in json.loads(path.read_text())["cases"]}
+    assert rows["one task"]["native"] >= 1
+    together = rows["2 tasks: time over that of 2 tasks one by one"]
+    # The GPU can't do the work of two tasks in less time. The end of a process takes a moment, too.
+    assert min(together["got"], together["native"]) > 0.8 and together["pass"]
+    assert rows["2 tasks: the first ended before the last by"]["pass"]
+
+
 def test_list_ends_quietly_if_its_pipe_is_closed():
     """`bench/run --list | head -1`: the reader ends before the second line."""
     listing = subprocess.Popen([sys.executable, ROOT / "bench/run", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
