@@ -33,13 +33,13 @@ class Case:
 
 CASES = [
     Case("cap", shares.cap, "one tenant alone, capped at 20, 50, 80 %",
-         lambda s: 10 + (2 if s.quick else 6) * (s.seconds + 3.5 + s.rival_seconds)),
+         lambda s: 10 + (2 if s.quick else 6) * (s.seconds + 3.5 + s.other_seconds / 2 + s.rival_seconds)),
     Case("three", shares.three, "45 / 30 / 15 % together, hard caps",
-         lambda s: 2 * (s.seconds + 3.8 + s.rival_seconds)),
+         lambda s: 2 * (s.seconds + 3.8 + 2 * s.other_seconds + s.rival_seconds)),
     Case("matrix", matrix.matrix, "one tenant alone, from 1 to 95 %, kernels of 20 us to 5 ms",
          matrix.seconds_of, cuts=True),
     Case("fifty_beside_four", shares.fifty_beside_four, "50 % beside four at 10 %",
-         lambda s: s.seconds + s.native_seconds + 8 + s.rival_seconds),
+         lambda s: s.seconds + s.native_seconds + 8 + s.other_seconds + s.rival_seconds),
     Case("five_equal", shares.five_equal, "five equal tenants: sum of work against one alone",
          lambda s: 2 * (s.seconds + s.native_seconds + 14)),
     Case("closed_loops", shares.closed_loops, "loops of 1, 8 and 64 kernels and a wait: 45 / 30 / 15 %, and five equal",

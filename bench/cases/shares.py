@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from harness import plot, rival, stats
+from harness import mps, plot, rival, stats
 from harness.load import Kernel, Load
 from harness.result import Row, at_least, within
 
@@ -30,10 +30,12 @@ def cap(bench):
         for pct in ((50,) if bench.settings.quick else (20, 50, 80)):
             load = capped("capped", kernel, pct)
             outcome, = bench.loads.run([load], bench.settings.seconds)
+            # A part of the SMs limits only kernels that fill the GPU.
+            split, = mps.shares(bench, [load], bench.settings.native_seconds) if kernel == LARGE else [None]
             other, = rival.shares(bench, [load], bench.settings.native_seconds)
             bench.result.add(within(
                 Row(f"alone, cap {pct} %, {kernel}", "%", outcome.share_pct, pct,
-                    native=100.0, rival=other), bench.bar(0.5, 1.5)))
+                    native=100.0, mps=split, rival=other), bench.bar(0.5, 1.5)))
     add_bars(bench, "One tenant alone, capped: work done")
 
 
@@ -42,10 +44,12 @@ def three(bench):
     for kernel in (LARGE, SMALL):
         loads = [capped(f"t{pct}", kernel, pct) for pct in shares]
         outcomes = bench.loads.run(loads, bench.settings.seconds)
+        native = bench.loads.run([Load(f"n{pct}", kernel) for pct in shares], bench.settings.native_seconds)
+        splits = mps.shares(bench, loads, bench.settings.native_seconds)
         others = rival.shares(bench, loads, bench.settings.native_seconds)
-        for pct, outcome, other in zip(shares, outcomes, others):
-            bench.result.add(within(Row(f"three, {pct} %, {kernel}", "%", outcome.share_pct, pct,
-                                        rival=other), bench.bar(0.5, 3)))
+        for pct, outcome, unmanaged, split, other in zip(shares, outcomes, native, splits, others):
+            bench.result.add(within(Row(f"three, {pct} %, {kernel}", "%", outcome.share_pct, pct, unmanaged.share_pct,
+                                        mps=split, rival=other), bench.bar(0.5, 3)))
         points = bench.bar(6, 18)
         near = [stats.within_pct(outcome.windows(0.1), pct, points)
                 for pct, outcome in zip(shares, outcomes)]
@@ -69,13 +73,14 @@ def fifty_beside_four(bench):
                              bench.settings.native_seconds)
     loads = [capped("fifty", kernel, 50)] + [capped(f"ten{i}", kernel, 10) for i in range(4)]
     outcomes = bench.loads.run(loads, bench.settings.seconds)
+    splits = mps.shares(bench, loads, bench.settings.native_seconds)
     others = rival.shares(bench, loads, bench.settings.native_seconds)
     bench.result.add(at_least(Row(f"50 % beside four at 10 %, {kernel}", "%",
                                   outcomes[0].share_pct, 50, native[0].share_pct,
-                                  others[0]), 48))
+                                  mps=splits[0], rival=others[0]), 48))
     for i, outcome in enumerate(outcomes[1:], 1):
         bench.result.add(Row(f"beside it, 10 %, number {i}", "%", outcome.share_pct, 10,
-                             native[i].share_pct, others[i]))
+                             native[i].share_pct, mps=splits[i], rival=others[i]))
     add_bars(bench, "50 % beside four at 10 %: work done")
 
 

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 
 from .job import Failed
 
@@ -60,3 +61,17 @@ def _wait_for(daemon, path):
         if daemon.poll() is not None or time.monotonic() > deadline:
             raise Failed(f"{PROGRAM} did not start")
         time.sleep(0.05)
+
+
+def shares(bench, loads, seconds):
+    """The shares in percent that these loads of allot's tenants get under plain MPS, each with its --cores as the percentage of
+    SMs; None for each if MPS can't be started here, which does not keep allot from being judged."""
+    def pct(load):
+        return float(load.options[load.options.index("--cores") + 1])
+    try:
+        with plain_mps(bench.machine):
+            clients = [replace(load, options=None, environment=threads(pct(load))) for load in loads]
+            return [outcome.share_pct for outcome in bench.loads.run(clients, seconds)]
+    except Failed as error:
+        bench.result.skip("plain MPS", str(error))
+        return [None] * len(loads)

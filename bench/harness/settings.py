@@ -17,6 +17,7 @@ class Settings:
     torch_load: str
     native_seconds: float = 6.0
     rival_seconds: float = 0.0  # for measuring --rival-library once
+    other_seconds: float = 10.0 # for measuring one way without allot once: natively, or by plain MPS
     launch_rounds: int = 10     # of native and tenant each
     launch_bursts: int = 300
     cell_seconds: float = 10.0  # where the bar is over 10 s
@@ -42,6 +43,7 @@ class Settings:
 
     def hurry(self):
         self.native_seconds = 2.0
+        self.other_seconds = 6.0
         self.cell_seconds = 3.0
         self.launch_rounds = 4
         self.training_seconds = 5.0
