@@ -11,6 +11,7 @@ import json
 import os
 import statistics
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 
@@ -30,6 +31,8 @@ LEAD_S = 0.5            # until the common start
 # have its own part again.
 IDLE_S, RETURN_S = 0.05, 0.02
 START_S = 9             # for starting a way's processes: PyTorch, weights, graphs
+# Reading the GPU's use while a program runs alone: time between two values, and how many values at the end are left out.
+SAMPLE_S, AFTER = 0.1, 5
 # For ways that are compared in turns: windows of each way (with --quick: QUICK_TURNS), their length, and the time before each.
 TURNS, QUICK_TURNS, TURN_S, TURN_SETTLE_S, TURN_LEAD_S = 24, 2, 0.5, 0.1, 0.15
 
@@ -254,9 +257,9 @@ LABELS = {"sum": "sum", "of_alone": "work of all against alone", "tokens_s": "to
           "step_alone": "mean step alone", "step_apart": "mean step while the other is idle",
           "step_before": "mean step", "step_back": "mean step once it is back",
           "apart": "decoding while the other is idle, against alone (until 2026-11-28: all work)",
-          "share_back": "share once it is back", "returned": "decoding once it is back, against before (until 2026-11-28: all work)"}
+          "share_back": "share once it is back", "gpu_busy": "GPU at work, by NVML", "returned": "decoding once it is back, against before (until 2026-11-28: all work)"}
 UNITS = {"sum": "tok/s", "of_alone": "x", "tokens_s": "tok/s", "steps_s": "1/s", "unserved": "count",
-         "busy": "x", "share": "x", "share_apart": "x", "share_back": "x", "apart": "x", "returned": "x"}
+         "busy": "x", "gpu_busy": "%", "share": "x", "share_apart": "x", "share_back": "x", "apart": "x", "returned": "x"}
 
 
 def together(figures, alone):
@@ -370,10 +373,38 @@ def kind(member):
 
 
 def measure_alone(bench, members, processes, alone):
-    """Runs one member of each kind while the others are idle, and adds its figures to alone[kind]."""
+    """Runs one member of each kind while the others are idle, and adds its figures to alone[kind], with the part of the time in
+    which NVML saw the GPU at work."""
     for member, process in zip(members, processes):
         if kind(member) not in {kind(other) for other in members[:members.index(member)]}:
-            alone.setdefault(kind(member), []).append(window(bench, [member], [process])[0])
+            with sampled(bench.machine.nvml.utilization_pct, LEAD_S + bench.settings.settle_s) as busy_pct:
+                figures, = window(bench, [member], [process])
+            # The last values may be of the time after the window.
+            alone.setdefault(kind(member), []).append({**figures, "gpu_busy": statistics.mean(busy_pct[:-AFTER] or [0])})
+
+
+@contextlib.contextmanager
+def sampled(read, after_s):
+    """Yields a list, to which read() adds a value each SAMPLE_S, from after_s on."""
+    values, stop = [], threading.Event()
+
+    def work():
+        if not stop.wait(after_s):
+            while not stop.wait(SAMPLE_S):
+                values.append(read())
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield values
+    finally:
+        stop.set()
+        thread.join()
+
+
+def most_of_alone(members, figures):
+    """The most work of all against alone that is possible by taking turns, if the GPU never idled and each had its share of the
+    time: what a member does alone takes only gpu_busy of the time."""
+    return sum(min(member.cores_pct / max(figure["gpu_busy"], 1), 1) for member, figure in zip(members, figures))
 
 
 def turns_of(settings):
@@ -473,6 +504,10 @@ def add_rows(bench, name, members, ways, alone):
             values = [run[key] for run in runs]
             bench.result.rows.append(Row(f"{label}: {LABELS[key]}", UNITS.get(key, "ms"), statistics.median(values),
                                          runs=values))
+    if alone:
+        values = [most_of_alone(members, figures) for figures in zip(*(alone[kind(member)] for member in members))]
+        bench.result.rows.append(Row(f"{name}: the most work of all against alone, by turns", "x", statistics.median(values),
+                                     runs=values))
     if not bench.machine.sim:
         for row in judged(name, members, {way: medians(runs) for way, runs in runs_of.items()}, usual, runs_of):
             bench.result.add(row)

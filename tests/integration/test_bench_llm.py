@@ -203,6 +203,15 @@ def test_every_way_of_two_servers(tmp_path):
         assert 0.5 < rows[f"pause, {way}: {llm.LABELS['apart']}"]["got"] < 1.5, output
         assert len(rows[f"pause, {way}: {llm.LABELS['returned']}"]["runs"]) == 1, output
     assert "servers, turns-priority: sum" not in rows
+    busy = rows["servers, alone, llm1: GPU at work, by NVML"]
+    assert 10 < busy["got"] <= 100 and len(busy["runs"]) == 1, output
+    assert 1 <= rows["servers: the most work of all against alone, by turns"]["got"] <= 2, output
+
+
+def test_the_most_work_of_all_by_turns():
+    """A server that leaves a fifth of the time unused when it is alone, and a training that leaves none."""
+    assert llm.most_of_alone(llm.BESIDE, [{"gpu_busy": 80}, {"gpu_busy": 100}]) == pytest.approx(0.4 / 0.8 + 0.6)
+    assert llm.most_of_alone(llm.BESIDE, [{"gpu_busy": 20}, {"gpu_busy": 100}]) == pytest.approx(1.6)
 
 
 @pytest.mark.alone    # rates of processes in turns of half a second
