@@ -200,7 +200,7 @@ typedef struct nvmlEventData_st {
 #define nvmlEventTypeDoubleBitEccError 0x2ull
 #define nvmlEventTypeXidCriticalError 0x8ull
 
-/* allot answers "not supported" or passes these types on to NVML. The last three are enums in nvml.h. */
+/* allot never reads the contents of these structs. The last three types stand for enums in nvml.h. */
 typedef struct nvmlUnit_st *nvmlUnit_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 typedef struct nvmlGpmSupport_st nvmlGpmSupport_t;

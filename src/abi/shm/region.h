@@ -159,7 +159,7 @@ struct region_control {
 	uint64_t epoch; /* differs for each start of a daemon */
 	/* for the library's log; the daemon may change the name */
 	char tenant_name[REGION_NAME_MAX];
-	/* incremented 10 times a second; once a second while no tenant works and all processes have heeds_owner */
+	/* incremented at least 10 times a second; once a second while no tenant works and all processes have heeds_owner */
 	_Atomic uint32_t heartbeat;
 	/*
 	 * 1 while a restarted daemon waits until the tenant's processes have mapped its new files. New allocations wait for at

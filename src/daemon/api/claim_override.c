@@ -124,7 +124,10 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 	if (is_nothing && !before)
 		return 0;
 	int r = plan_change(claim, &original, override, &change, &changes, err);
-	/* Save nothing if no term changes and no override begins or ends. claim->original is NULL without an override. */
+	/*
+	 * Save nothing if no term changes and claim->original (NULL while the claim has its original terms) need be neither set
+	 * nor cleared.
+	 */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
 	struct claim_original *kept = is_nothing ? NULL : malloc(sizeof(*kept));

@@ -184,7 +184,10 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > known ? used - known : 0));
 }
 
-/* Returns JSON null if no checkpoint of the tenant exists or failed, or if the library can move none of its memory. */
+/*
+ * Returns JSON null for a tenant that is on its GPUs and had no failed checkpoint. With on_full "swap", returns null if no
+ * process has memory that the library can move.
+ */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

@@ -24,7 +24,7 @@ struct session {
 	uid_t uid;
 	bool is_admin;    /* the caller is root or in group allot */
 	bool is_page;     /* the caller is known only by its HTTP token */
-	uint64_t came_ns; /* clock_now_ns() when the request began to arrive; 0: unknown */
+	uint64_t came_ns; /* clock_now_ns() when the request's last part was noticed; 0: unknown */
 	/* Ids of the tenants that the caller holds; not pointers, because a tenant may end while it is held. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;

@@ -90,7 +90,10 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Random, with census_every_ns as its mean. Otherwise a tenant could hold memory only between two censuses. */
+/*
+ * Random, with census_every_ns as its mean. If the times of censuses were predictable, a tenant could free its excess memory
+ * before each census, and never be noticed.
+ */
 static uint64_t next_interval_ns(const struct node *node)
 {
 	uint64_t number, every_ns = node->census_every_ns;

@@ -29,9 +29,9 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
 /*
- * Handler of the event tenants_changed (subsystem.h). If the guarantees on a card exceed 100 %, reduces them by user
- * (promise_user_most_pct()) and tells the card's arbiter. Until this has run, a new or changed tenant has its whole guarantee,
- * and the arbiter reduces the guarantees by tenant.
+ * Handler of the event tenants_changed (subsystem.h). If the guarantees on a card exceed 100 %, reduces those of the users with
+ * the largest sums (promise_user_most_pct()), and tells the card's arbiter. Until this has run, a new or changed tenant has its
+ * whole guarantee, and the arbiter scales down all tenants' guarantees in proportion.
  */
 void node_update_guarantees(struct node *node);
 

@@ -327,7 +327,7 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 void tenant_remove_process(struct process *process);
 /* Frees `process`, but keeps its slot's values. First remove it from the tenant's lessees (lessee_remove_process()). */
 void tenant_forget_process(struct process *process);
-/* the one with the lowest slot; NULL if there is none */
+/* Returns the process with this pid; if the pid has several slots, the lowest one. NULL if there is none. */
 struct process *tenant_process_of(const struct tenant *tenant, int pid);
 void tenant_remove_pid(struct tenant *tenant, int pid);
 

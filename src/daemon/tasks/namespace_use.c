@@ -46,7 +46,10 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
-		/* passed_ns is 0 when a tenant ends, perhaps before it was complete: tenant_usage() must not be called then. */
+		/*
+		 * When a tenant ends, passed_ns is 0. tenant_usage() must not be called then, because the tenant may not have
+		 * been made completely.
+		 */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *
 					  ((double)passed_ns / (double)NSEC_PER_SEC);

@@ -13,7 +13,10 @@
 /* On a full GPU, loading waits for this much memory: code's size is unknown, but code memory grows in steps of this size. */
 #define CODE_BYTES (32 * MIB)
 
-/* Defines a hook that loads code. Beyond the quota, it unloads it, then loads it again or fails. `made` gets the handle. */
+/*
+ * Defines a hook that loads code. If the code exceeds the quota, the hook unloads it. A second measurement (measured.h) then
+ * decides whether the hook loads the code again or fails. `made` gets the code's handle.
+ */
 #define LOADS(name, params, args, made, unload) \
 	DEFINE_HOOK_WITH_ROOM(hook_##name, real_function, params, args) \
 	{ \

@@ -111,7 +111,7 @@ static void read_need(CUgraph graph, struct need *ret)
 	munmap(nodes, size);
 }
 
-/* Refuses a graph that can never fit the quota when it is instantiated, not at its first launch. */
+/* False if the graph needs more than the whole quota. Such a graph is refused at its instantiation, not at its first launch. */
 static bool fits(const struct need *need)
 {
 	FOR_EACH_DEVICE(i, need->devices)
@@ -229,7 +229,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* A short wait, despite locks.graph: the daemon answers at once, because this tenant already holds a context. */
+	/* locks.graph is held, so the wait must be short. It is: a tenant that holds a context is answered at once. */
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;

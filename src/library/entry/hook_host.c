@@ -5,7 +5,7 @@
 
 #define HOST_PAGE 4096ULL
 
-/* The record has the kind of device memory: their addresses never coincide, and both memories end with their context. */
+/* Recorded like device memory. This is safe: host and device addresses never coincide, and a context's end frees both. */
 static struct holding charge_of(uint64_t bytes)
 {
 	return (struct holding){

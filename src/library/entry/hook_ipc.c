@@ -79,7 +79,10 @@ DEFINE_HOOK(hook_ipc_get, get, (CUipcMemHandle * handle, CUdeviceptr ptr))
 	return result;
 }
 
-/* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
+/*
+ * Charges this process for the memory if no process of the tenant is charged yet. Returns false if that exceeds the quota, or
+ * if host memory ran out.
+ */
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {
 	struct shared s = {

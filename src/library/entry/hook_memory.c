@@ -214,7 +214,7 @@ DEFINE_HOOK(hook_mem_free_async, release, (CUdeviceptr ptr, CUstream stream))
 
 	if (chunk)
 		return give_back_suballoc(chunk, ptr, release(ptr, stream));
-	/* As the driver does for cuMemAlloc, free movable memory once all work has ended, not in stream order. */
+	/* Free movable memory once all work has ended, not in stream order. The driver does the same for cuMemAlloc. */
 	if (swap_is_on() && swap_backing_find(ptr, &backing))
 		return free_any(real.cuMemFree_v2, ptr);
 	if (!charge_forget(HOLDING_MEMORY, ptr, &h)) {

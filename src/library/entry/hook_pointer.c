@@ -113,7 +113,10 @@ DEFINE_HOOK(hook_get_handle_for_range, get,
 	return result;
 }
 
-/* Only operations on movable memory wait for its return. Another thread's progress may depend on other operations. */
+/*
+ * An operation on movable memory waits until that memory is on the GPU. An operation on other memory does not wait, because
+ * another thread may need it to make progress.
+ */
 #define STREAM_VALUE(bits) \
 	DEFINE_HOOK(hook_stream_value##bits, order, \
 		    (CUstream stream, CUdeviceptr ptr, cuuint##bits##_t value, unsigned int flags)) \

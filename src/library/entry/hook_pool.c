@@ -17,7 +17,10 @@
 
 #define MAX_POOLS 1024
 
-/* The pools that the program made, imported or used. Read 50 times a second; ptrmap.h may have 100,000 other entries. */
+/*
+ * The pools that the program made, imported or used. They are not in ptrmap.h, because this list is read 50 times a second, and
+ * ptrmap.h may have 100,000 other entries.
+ */
 struct known_pool {
 	CUmemoryPool handle;
 	int index;
@@ -100,7 +103,10 @@ static void forget(struct known_pool *p)
 	*p = pools[--pool_count];
 }
 
-/* Destroys the pool only when all is freed. Meanwhile the driver would keep its memory, but no longer state its size. */
+/*
+ * Postpones the destruction until all memory of the pool is freed. If the pool were destroyed now, the driver would keep that
+ * memory, but no longer state its size.
+ */
 static void defer_destroy(struct known_pool *p)
 {
 	CUmemoryPool current, standard;
@@ -176,7 +182,7 @@ static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool cou
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/* A short wait, despite locks.pool: the daemon answers at once, because this tenant already holds a context. */
+	/* locks.pool is held, so the wait must be short. It is: a tenant that holds a context is answered at once. */
 	while (reserve_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;

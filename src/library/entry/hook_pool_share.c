@@ -63,7 +63,10 @@ static int index_of(CUdeviceptr ptr)
 	return process_device_index(device);
 }
 
-/* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
+/*
+ * Charges this process for the memory if no process of the tenant is charged yet. Returns false if that exceeds the quota, or
+ * if host memory ran out.
+ */
 static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
 {
 	struct holding h = {

@@ -142,7 +142,10 @@ DEFINE_HOOK(hook_mem_retain_handle, retain, (CUmemGenericAllocationHandle * hand
 		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&locks.vmm);
 	CUresult result = retain(handle, addr);
-	/* This process may not know the handle, so first look up the address. For one inside a mapping, use the handle. */
+	/*
+	 * This process may not know the handle, so look up the address first. Only the first address of a mapping is
+	 * recorded. For an address inside a mapping, look up the handle.
+	 */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
 		vmm_add_handle(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));

@@ -85,7 +85,10 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	return charge_location_index(&prop.location);
 }
 
-/* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
+/*
+ * Charges this process for the memory if no process of the tenant is charged yet. Returns false if that exceeds the quota, or
+ * if host memory ran out.
+ */
 static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);

@@ -5,7 +5,7 @@
 #include "library/launch/sync_point.h"
 #include "library/loader/real.h"
 
-/* Without a context the driver refuses all work, and does not read the call's pointers. WORK_READS() needs to know. */
+/* For WORK_READS(): without a context the driver refuses all work and reads no pointers, so the library must read none. */
 static bool has_context(void)
 {
 	return process_current_index() >= 0;
@@ -52,7 +52,8 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 
 /*
  * A launch takes the fast path (fast_path.h) if that is open. A separate function calls the gate, so that the fast path is
- * short, straight code. The call of that function is no tail call, for which the compiler would first move all arguments.
+ * short, straight code. The empty assembly keeps the call of that function from becoming a tail call, for which the compiler
+ * would first move all arguments.
  */
 #define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
 	static __attribute__((noinline)) CUresult gated_##symbol params GATED_BODY( \

@@ -4,7 +4,7 @@
 #include "library/loader/real.h"
 #include "library/sys/locks.h"
 
-/* At most this many captures' streams are remembered. If another capture ends because its stream ends, that is missed. */
+/* The most captures whose streams are remembered. If a capture beyond these ends with its stream, that end is missed. */
 #define ORIGINS 64
 
 struct origin {

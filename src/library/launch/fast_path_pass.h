@@ -27,7 +27,7 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 
-/* The rest of fast_path_leave(): records a mark (inflight.h) if one is due, and opens the fast path if it was closed. */
+/* The rest of fast_path_leave(): records a mark if mark_every launches have none (inflight.h), and opens the fast path. */
 CUresult fast_path_leave_slowly(struct inflight_stream *s);
 
 /* Call after the driver's call. Counts the launch, and returns `result`. */

@@ -64,7 +64,7 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 	return false;
 }
 
-/* The length of work under LEASE_GO, or of a tenant that runs beside others (which pays it in tokens), is predicted. */
+/* The work's length is predicted under LEASE_GO, and if the tenant runs beside others: it pays for that length in tokens. */
 static void record_pass(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
 	pass->device = d;
@@ -122,7 +122,10 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 		request_poll(own);
 	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
-	/* While this thread waited for the lease, work may have ended unseen: give up only after a sleep. */
+	/*
+	 * While this thread waited for the lease, work may have ended that the helper thread has not seen yet. So sleep
+	 * first, and give up only if no work was seen to end meanwhile.
+	 */
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
 		return false;
 	atomic_store(&f->stalled_at, completed + 1);

@@ -5,9 +5,9 @@
  *     gate_enter(&pass, &work);  result = real call;  gate_leave(&pass, &work, result);
  *
  * Memory order: under a lease, a thread first increments `launching` in its slot and then reads the lease word; the daemon
- * first writes LEASE_CLOSING and then reads `launching`. So the daemon misses no launch. In free run a thread does neither,
- * because that would be half of the gate's cost. A launch that passes just after the end of free run sets `busy` in the slot,
- * and the daemon waits until that work has ended.
+ * first writes LEASE_CLOSING and then reads `launching`. So the daemon misses no launch. In free run a thread only reads the
+ * lease word, because incrementing `launching` would be half of the gate's cost. A launch that passes just after the end of
+ * free run sets `busy` in the slot, and the daemon waits until that work has ended.
  *
  * A launch may wait for each of the following, and the right column says how the wait ends:
  *
@@ -21,8 +21,8 @@
  *                               most 100 ms. Time for which the process was stopped does not count. Then calls pass without
  *                               this wait until some work ends, while less than STALL_DEPTH_NS (gate.c) is in flight.
  *
- * So these are slowed, but never hang: a stream that waits for its own thread, a host function that needs a lock held here, and
- * ranks that spin for each other.
+ * So none of these hangs, though the gate may slow it: a stream that waits for the thread that launches into it, a host
+ * function that needs a lock of a thread that waits at the gate, and ranks of a collective that wait for each other.
  *
  * Thread safe. In a process without a tenant, the gate costs one load.
  */

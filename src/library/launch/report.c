@@ -18,8 +18,8 @@
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
  * If a thread waits for in-flight work in free run, predictions may be too long, so the helper thread polls at once. The time
- * to the next poll is a hundredth of the bound of in-flight work, at least POLL_DEPTH_NS. In a long wait it grows by up to
- * RARER_MOST.
+ * to the next poll is a hundredth of the bound of in-flight work, at least POLL_DEPTH_NS. In a long wait it grows to RARER_MOST
+ * times as long.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
@@ -32,7 +32,7 @@
 /* The factor by which polls have become rarer in a long wait. */
 static uint64_t rarer = 1;
 
-/* For the helper thread. locks.report guards what count_use() accesses, because threads that waited call that too. */
+/* For the helper thread. locks.report guards the fields of count_use(): report_end_of_work() calls it in other threads. */
 static struct {
 	uint64_t busy_ns; /* time with work in flight until seen_ns */
 	bool is_busy;

@@ -1,4 +1,7 @@
-/* Writes trace records of GPU work. The launching thread asks for a new function's name at once; it may be gone later. */
+/*
+ * Writes trace records of GPU work. The launching thread looks up a new function's name at once, because the function may be
+ * unloaded later.
+ */
 #pragma once
 
 #include <stdbool.h>

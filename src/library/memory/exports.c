@@ -46,7 +46,7 @@ static struct region_export *find(struct region_report *report, uint64_t key)
 	return NULL;
 }
 
-/* Takes an entry whose owner is gone. Then check the key, which another process may have changed before. */
+/* Takes an entry whose owner is gone. Read the key again afterwards: another process may just have changed it. */
 static bool claim_entry(struct region_report *report, struct region_export *e, uint64_t owner)
 {
 	uint64_t old = atomic_load(&e->owner);

@@ -45,7 +45,7 @@ bool charge_begin(struct holding *h);
 
 /*
  * As charge_begin(), for memory on the GPU. In a swappable process, also refuses while the GPU's free memory is kept for
- * another tenant. swap_room.h records that lack of room; charge_end() records it if the driver's call fails for it.
+ * another tenant. Such a refusal is recorded for WITH_ROOM() (swap_room.h), as is a driver's "out of memory" in charge_end().
  */
 bool charge_begin_on_gpu(struct holding *h);
 

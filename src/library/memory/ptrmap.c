@@ -306,7 +306,7 @@ static bool find_any(const struct shard *s, enum holding_kind kind, uint64_t key
 	return p;
 }
 
-/* Also removes an older entry of the holding that was stored the other way. */
+/* A holding is stored in a chunk or as a single. If an older entry of it was stored in the other way, removes that entry. */
 static bool put_any(struct shard *s, const struct holding *h)
 {
 	struct place single = pack(h);

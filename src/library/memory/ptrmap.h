@@ -49,7 +49,7 @@ bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holdi
 /* Replaces `bytes` and `related` of a holding. */
 bool ptrmap_update(const struct holding *holding);
 
-/* Calls `drop` for each holding of the context `owner`. */
+/* Removes all holdings of the context `owner`, and calls `drop` for each. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
 			 void *context);
 

@@ -40,7 +40,10 @@ static inline bool shared_any(void)
 /* Exported memory is charged to this process. If out of memory for the record, other processes are charged too. */
 void shared_record_export(const struct shared *given);
 
-/* Returns false if memory that no process of the tenant is charged for exceeds the quota, or host memory ran out. */
+/*
+ * Charges this process for the memory if no process of the tenant is charged yet. Returns false if that exceeds the quota, or
+ * if host memory ran out.
+ */
 bool shared_record_import(const struct shared *taken);
 
 /* If the memory was imported already, counts this import too and returns true. Call shared_remove_import() once per import. */

@@ -1,6 +1,6 @@
 /*
- * The helper thread: one per process, started with the first context at the latest. It polls for work that no call of the
- * program triggers. Then it sleeps for the time that its poll returned, or until another thread wakes it.
+ * The helper thread: one per process, started with the first context at the latest. It does the library's periodic tasks, which
+ * no call of the program triggers (poll). Then it sleeps for the time that poll() returned, or until another thread wakes it.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ void helper_assign(const struct helper_duties *duties);
  */
 bool helper_start(void);
 
-/* Makes the helper thread poll now: work begins on an idle device, or a thread waits for work. Cheap if it is awake. */
+/* Makes the thread poll now. Call if work begins on an idle device, or a thread waits for GPU work. Cheap if it is awake. */
 void helper_wake(void);
 
 /* At exit: no poll begins after this. */

@@ -2,5 +2,5 @@
 
 #include <stdbool.h>
 
-/* Detached, with all signals blocked. Looks up pthread_create at run time: it is in libpthread before glibc 2.34. */
+/* Starts a detached thread with all signals blocked. Finds pthread_create at run time: before glibc 2.34, libpthread has it. */
 bool thread_create(void *(*main)(void *));

@@ -24,7 +24,7 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 /* True for a handle that allot made, of any process or tenant. */
 bool ipc_broker_is_ours(const CUipcMemHandle *handle);
 
-/* Opens a handle in the current context. *ret_again: it was open there. Each open needs its own ipc_broker_close(). */
+/* Opens a handle in the current context. *ret_again: it was already open there. Close it as often as it was opened. */
 CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again);
 
 /* The last close unmaps the memory. Returns false if `ptr` is not memory of ipc_broker_open(). */

@@ -30,7 +30,7 @@ bool swap_arena_is_ready(uint64_t bytes);
  * reaches only 0.9 to 1.1 GiB/s on an H200.
  */
 uint64_t swap_arena_map_next(void);
-/* In the current context. Returns the chunk's bytes, or 0 if none can be locked. */
+/* Page-locks the next mapped chunk, in the current context. Returns its bytes, or 0 if none can be locked. */
 uint64_t swap_arena_lock_next(void);
 /* True if the chunks for the first `bytes` are page-locked. */
 bool swap_arena_is_locked(uint64_t bytes);

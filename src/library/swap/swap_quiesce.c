@@ -92,7 +92,7 @@ static bool wait_for_work(void)
 	return !is_given_up && result == CUDA_SUCCESS;
 }
 
-/* Waiting for work would break a stream capture, whose memory is not known yet. Gives up at until_ns. */
+/* Waits until no stream is captured, because waiting for GPU work would break a capture. Gives up at until_ns. */
 static bool wait_for_captures(uint64_t until_ns)
 {
 	while (atomic_load(&process_state.captures)) {

@@ -13,9 +13,9 @@
 #define SWAP_PATIENCE_NS (2 * NS_PER_S) /* after this, a move that cannot begin is given up */
 
 /*
- * Call swap_add_context() after a context is made, and swap_remove_context() before a driver call that may end it, which returns
- * true if the context was known. After that call, call swap_add_context() again if the context was known and still exists, or
- * swap_context_gone() (swap.h) if it has ended.
+ * Call swap_add_context() after a context is made. Call swap_remove_context() before a driver call that may end the context; it
+ * returns true if the context was known. After the driver's call, call swap_add_context() again if the context was known and
+ * still exists, or swap_context_gone() (swap.h) if it has ended.
  */
 void swap_add_context(CUcontext context);
 bool swap_remove_context(CUcontext context);

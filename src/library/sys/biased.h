@@ -27,7 +27,7 @@ struct biased_lock {
 	_Atomic uint8_t busy[BIASED_LOSSES_MAX];
 	struct sys_lock lock;   /* held by threads that are not the owner */
 	_Atomic bool is_shared; /* all threads use BIASED_SHARED, for good */
-	/* How often ownership has passed to another thread, without biased_visit(). Guarded by `lock`. */
+	/* How often ownership has passed to another thread; biased_visit() does not count. Guarded by `lock`. */
 	_Atomic uint8_t losses;
 };
 

@@ -107,8 +107,8 @@ static inline void sys_sleep_ns(uint64_t ns)
 }
 
 /*
- * Returns private memory that is all zero, or NULL if there is none left. If `old` is not NULL, moves it, with its contents, to a
- * range of `bytes` instead of old_bytes; without memory it stays. Free it by munmap().
+ * Returns private memory of zeros, or NULL if none is left. If `old` is not NULL, enlarges that memory from old_bytes to
+ * `bytes`: its contents stay, but its address may change. If this fails, `old` is unchanged. Free the memory by munmap().
  */
 static inline void *sys_map(void *old, size_t old_bytes, size_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * For code that may run before libc is ready, or before a sanitizer's replacements of its functions are: AddressSanitizer calls
- * dlsym before that. The empty assembly keeps the compiler from turning the loops into calls of libc.
+ * For code that may run before libc is ready, or before a sanitizer's replacements of libc's functions are ready, as when
+ * AddressSanitizer itself calls dlsym. The empty assembly keeps the compiler from turning the loops into calls of libc.
  */
 #pragma once
 

@@ -166,7 +166,7 @@ static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *devic
 	info->capability_minor = (unsigned)minor;
 }
 
-/* NVML reports SMs of a MIG instance; of a card only cores, which are divided by the cores per SM. 0: unknown. */
+/* NVML reports the SMs of a MIG instance, but only the cores of a GPU: divides these by the cores per SM. 0: unknown. */
 static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			  const struct gpu_info *info)
 {

@@ -1,4 +1,4 @@
-/* Finds NVML's devices: cards, or the instances of a card in MIG mode. Never creates or destroys instances. */
+/* Finds NVML's devices: GPUs, or the instances of a GPU in MIG mode. Never creates or destroys instances. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static bool is_in_mig_mode(struct gpu *gpu, nvmlDevice_t card)
 	       gpu->mig_mode(card, &current, &pending) == NVML_SUCCESS && current;
 }
 
-/* Reads the card's MIG instance at index `place`. Returns 0 if there is none. */
+/* Reads the MIG instance at index `place` of a GPU (`card`). Returns 1, 0 if there is none, or -errno. */
 static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 			 struct gpu_nvml_device *ret, struct error *err)
 {

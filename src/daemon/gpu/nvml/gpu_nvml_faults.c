@@ -1,4 +1,4 @@
-/* Reports faults from NVML's events. A fault of a card in MIG mode is reported for each instance that the fault concerns. */
+/* Reports faults from NVML's events. A fault of a GPU in MIG mode is reported for each instance that the fault concerns. */
 #include <errno.h>
 
 #include "daemon/gpu/nvml/gpu_nvml.h"
@@ -21,7 +21,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	for (unsigned i = 0; i < gpu->device_count; i++) {
 		unsigned long long types = 0;
 		nvmlDevice_t card = gpu->device[i].card;
-		/* Register a card only once; its instances are adjacent. */
+		/* Register a GPU only once: the MIG instances of a GPU are adjacent in the list. */
 		if (i && gpu->device[i - 1].card == card)
 			continue;
 		r = gpu->event_types(card, &types);
@@ -39,7 +39,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	return 0;
 }
 
-/* An event concerns a MIG instance if it is on the instance's card and names no other instance. */
+/* Returns true if the event is on the device's GPU and, for a MIG instance, names no other instance. */
 static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t *data)
 {
 	if (device->card != data->device)

@@ -53,7 +53,10 @@ static void learn_context(struct node *node, struct card *card, struct process *
 			    VIOLATION_INTERVALS * node->config.census_ns) ||
 	    procfs_is_stopped(p->pid))
 		return;
-	/* A user may have several tenants. But root starts tenants for others, and a private daemon has only one user. */
+	/*
+	 * Only figures of two owners confirm a cost. An owner is a user, because a user could falsify the figures of all its
+	 * tenants. But root starts tenants for others, and a private daemon has only one user: there, each tenant is an owner.
+	 */
 	const struct tenant_terms *terms = &p->tenant->terms;
 	char owner[sizeof(card->context_least.tenant)];
 	if (node->is_private || !terms->uid)
@@ -115,7 +118,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
-/* A pid has a slot for each copy of the library that it loaded. NVML shows only one sum for the pid. */
+/* 1, since join_tenant() gives a process only one slot. If a pid has several slots all the same, NVML shows only their sum. */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
 	unsigned count = 0;

@@ -19,7 +19,7 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-/* The slowest speed of a move: a tenth of a measured checkpoint's. */
+/* Slowest speed that is allowed for a move, before the helper is killed: a tenth of a measured checkpoint's speed. */
 #define BYTES_PER_S (UINT64_C(256) << 20)
 /* A helper process waits at most this long for other tenants to make room on the GPUs, before it brings processes back. */
 #define ROOM_NS (5 * NSEC_PER_SEC)
@@ -56,8 +56,8 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
 }
 
 /*
- * Runs in a forked child, and starts the helper as a grandchild, which may outlive its order and the daemon. So the daemon need
- * not wait for its end. Both make only async-signal-safe calls, because the daemon has threads.
+ * Runs in a forked child, and starts the helper as a grandchild. The child then ends, so init reaps the helper, which may live
+ * longer than the daemon. Child and grandchild make only async-signal-safe calls, because the daemon has threads.
  */
 static _Noreturn void spawn_detached(int fd, char *const *argv)
 {

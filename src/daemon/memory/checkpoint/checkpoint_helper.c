@@ -21,7 +21,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define ROOM_POLL_NS (50 * NSEC_PER_MSEC)
-/* Interval between tries to bring memory back after the daemon has ended. Long, since nothing makes room then. */
+/* Like ROOM_POLL_NS, but after the daemon has ended. Longer, because the daemon no longer makes room on the GPUs. */
 #define ORPHAN_POLL_NS (200 * NSEC_PER_MSEC)
 
 struct helper {
@@ -239,7 +239,7 @@ static void restore_orphans(struct helper *k)
 	unlink(k->path);
 }
 
-/* Ignores signals that end a daemon. SIGTERM is read only where the helper can end. Call before any library starts threads. */
+/* Ignores signals that end a daemon. Blocks SIGTERM; only sleep_or_sigterm() takes it. Call before a library starts threads. */
 static void set_signals(void)
 {
 	static const int ignored[] = { SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGTSTP };

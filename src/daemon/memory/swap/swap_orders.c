@@ -23,7 +23,7 @@ uint64_t swap_budget_bytes(const struct node *node)
 					     : arena_default_budget();
 }
 
-/* The bytes of all arenas, also of the previous daemon's; *ret_pending: of their pages that are not allocated yet. */
+/* Returns the size of all arenas, also of the previous daemon's. *ret_pending: how much this daemon has still to allocate. */
 static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 {
 	const struct tenant *t;

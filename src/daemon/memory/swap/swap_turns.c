@@ -154,8 +154,9 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 }
 
 /*
- * How much of the GPU's memory swappable tenants can use: all except promises to other tenants, memory of processes outside all
- * tenants, memory that the driver has not freed yet, and the margin.
+ * How much of the GPU's memory swappable tenants can use: all except memory that is promised, granted or kept for other
+ * tenants, that tenants without a quota or processes outside all tenants hold, or that the driver has not freed yet, and except
+ * the margin.
  */
 static uint64_t capacity_of(struct node *node, struct card *card)
 {

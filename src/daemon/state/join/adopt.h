@@ -3,8 +3,9 @@
  * memory files and its socket. Its processes notice that the previous daemon's heartbeat has stopped, register again, and copy
  * their usage into new slots (slot.migrated).
  *
- * control.adopting holds back new reservations until all live processes have moved, or until config.adopt_wait_ns has passed.
- * Until a process has moved or died, its usage in the state file counts in the region's unslotted_bytes. Main thread only.
+ * While control.adopting is 1, the library delays new allocations of GPU memory. The daemon clears it when all live processes
+ * have moved, or when config.adopt_wait_ns has passed. Until a process has moved or died, its usage in the state file counts in
+ * the region's unslotted_bytes. Main thread only.
  */
 #pragma once
 

@@ -45,7 +45,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		r = space_check_process(tenant, err);
 	if (r < 0)
 		return r;
-	/* A program registers for the first time: slots of this pid are of the process's program before an exec. */
+	/* This program registers for the first time. So the slots of its pid are of a program that the process ran before. */
 	if (previous_epoch == 0)
 		tenant_remove_pid(tenant, pid);
 	r = tenant_add_process(tenant, pid, start_time, &peer->pidfd, ret, err);

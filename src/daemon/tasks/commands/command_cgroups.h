@@ -4,8 +4,9 @@
  * guard_devices, only processes in such a cgroup may open NVIDIA's device files (device_filter.h). This concerns the processes
  * in systemd's user.slice, which has the sessions of users that have logged in.
  *
- * A command has no cgroup of its own if the daemon is not root, cgroup version 2 is not mounted, or the command does not run in
- * a session of a user or in the root cgroup. The cgroups of services, containers and batch systems belong to other programs.
+ * A command has no cgroup of its own if the daemon is not root, cgroup version 2 is not mounted, or the command was started
+ * neither in a user's session nor in the root cgroup. The cgroups of services, containers and batch systems belong to other
+ * programs.
  * Main thread only.
  */
 #pragma once

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "daemon/util/nvidia_device.h"
 
-/* of the kernel program; identifies one that an earlier process left */
+/* name of the kernel program; a program that an earlier process left is found by this name */
 #define NAME "allot_devices"
 #define USER_BIT (INT64_C(1) << 63) /* keys: cgroup ids, and user ids with this bit */
 #define MOST_KEYS 16384

@@ -153,7 +153,10 @@ static void watchdog_died(void *data, uint32_t events)
 		}
 }
 
-/* Cgroup version 1 keeps killed processes frozen: thaw their containers. It can miss processes: freeze the others again. */
+/*
+ * A killed process that is frozen by cgroup version 1 ends only after a thaw, so thaws its container. Version 1 can also miss
+ * processes when it freezes a cgroup, so freezes the other containers' cgroups again.
+ */
 static void look_at_v1(void *data, uint32_t events)
 {
 	struct freezer *f = data;

@@ -63,7 +63,10 @@ struct freezer_figures {
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
-/* WAITING: frozen at its start; PAUSED: frozen by an enum freezer_hold, or because a thaw failed. */
+/*
+ * WAITING: frozen at the start of its GPU work, until there is memory. STARTING: was just allowed to start its GPU work.
+ * PAUSED: frozen by a hold (enum freezer_hold), or still frozen because a thaw failed.
+ */
 enum freezer_state {
 	FREEZER_STATE_RUNNING,
 	FREEZER_STATE_STARTING,

@@ -16,7 +16,7 @@
 #include "daemon/util/container.h"
 #include "daemon/util/procfs.h"
 
-/* A tenant may put this many of its own processes above one that bypasses the library; each costs a read of /proc. */
+/* Most ancestors of a process that by_descent() looks at, because each costs a read of /proc. */
 #define ANCESTORS_MOST 256
 #define ENVIRON_MOST 65536
 #define MOUNTINFO_MOST 262144
@@ -77,7 +77,10 @@ bool signs_is_untouchable(int pid)
 	return false;
 }
 
-/* Any process can make such a line of mountinfo (proc(5)), so is_mounted() checks the mount point, written to ret_point. */
+/*
+ * Returns true if a line of mountinfo (proc(5)) seems to be a mount of tenant `id`'s directory, and writes the mount point to
+ * ret_point. Any directory of that name makes such a line, so the caller checks the mount point with is_mounted().
+ */
 static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
 	char root[MOUNT_POINT_MAX];

@@ -33,11 +33,11 @@
 /* Work that began under the previous daemon is charged to no tenant. Such work may take this long. */
 #define ADOPTED_NS (60 * NSEC_PER_SEC)
 /*
- * A tenant's charge is known for the second before the comparison. The samples of a reading cover the 800 ms before it. So a
- * reading that is older than this is not used.
+ * A tenant's charge is known for the second before the comparison. The oldest sample of a reading is 600 ms old (SAMPLES_US)
+ * and shows the 200 ms before that. So a reading that is more than 200 ms old at the comparison is not used.
  */
 #define READING_LATE_NS (200 * NSEC_PER_MSEC)
-/* If a living process without a tenant had a sample within this time, such a process may work now, although it has none. */
+/* After a sample of a live process without a tenant, such a process may go on working for this long without new samples. */
 #define FOREIGN_NS (60 * NSEC_PER_SEC)
 
 struct reading_card {
@@ -155,8 +155,8 @@ struct claimant {
 struct reading {
 	unsigned card;
 	uint64_t passed_ns;
-	double busy;         /* share of the time in which it worked for tenants */
-	bool is_any_foreign; /* as of time_weigh() */
+	double busy;         /* share of the time in which the card worked for tenants, 0 to 1 */
+	bool is_any_foreign; /* a process without a tenant may work on the card */
 	unsigned count;
 	struct claimant claimant[ARBITER_MAX_TENANTS];
 	struct time_claim claim[ARBITER_MAX_TENANTS]; /* of the claimant with the same index */
@@ -220,7 +220,7 @@ static int claimant_of(const struct reading *reading, struct violations *violati
 
 /*
  * Adds up the samples of each claimant, and subtracts those of other processes from the GPU's busy time. Returns true if one of
- * these lives. What an ended process belonged to can't be seen any more, and its work is over.
+ * the other processes still lives. An ended process does not count: its work is over, and its tenant can't be found any more.
  */
 static bool add_samples(struct reading *reading, struct violations *violations,
 			const struct reading_card *c)

@@ -3,10 +3,10 @@
  * reads the driver's samples of each card at moments that tenants can't predict; the main thread compares them with the
  * charges, and reports offenders (violations.h). The thread reads only while there are tenants.
  *
- * Known drivers (580) leave some busy processes out of the samples. And a tenant that only claims to work is charged for a part
- * of the work of others. So the charge of all tenants without a sample is subtracted from a tenant's samples, except where no
- * charge explains the card's busy time. Cards with tenants that run at the same time (space_groups.h) are left out: samples do
- * not tell such tenants apart.
+ * Known drivers (580) leave some busy processes out of the samples, and count their work for other processes. The samples look
+ * the same if a tenant only claims to work, and is charged for the work of others. So time_weigh() subtracts from a tenant's
+ * samples the charges of others that have no samples, but not the time for which the card worked beyond all charges. Cards with
+ * tenants that run at the same time (space_groups.h) are left out: samples do not tell such tenants apart.
  */
 #pragma once
 
@@ -21,8 +21,9 @@ int time_readings_start(struct node *node, struct time_readings **ret, struct er
 /* Stops the thread after the NVML call in progress. NULL is allowed; returns NULL. */
 struct time_readings *time_readings_stop(struct time_readings *readings);
 /*
- * Handler of the event tenant_added (subsystem.h). Where violations have consequences, refuses a new tenant with -EPERM for half
- * a minute after a violation of a tenant of the same owner. Otherwise a program could begin anew in another tenant each time it is ended.
+ * Handler of the event tenant_added (subsystem.h). If violations are not only reported, refuses a new tenant with -EPERM for
+ * half a minute after a violation by a tenant of the same owner. Otherwise a program that was ended could start again at once
+ * in a new tenant.
  */
 int time_readings_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 /* Handler of the event populated_changed (subsystem.h). */

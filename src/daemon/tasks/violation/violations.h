@@ -40,8 +40,8 @@ void violations_note_over(struct violations *violations, struct tenant *tenant, 
 			  uint64_t beyond_bytes);
 /*
  * Call when several readings (time_readings.h) showed that the tenant uses more of the card's time than it is charged for, and
- * the process has the largest part. Shares of the last reading, 0 to 1: `measured` by the driver, `charged` to the tenant for
- * work that it might begin.
+ * the process has the largest part. `measured`: share of the card's time that the driver measured in the last reading, 0 to 1.
+ * `charged`: the share that was charged to the tenant, without the unauthorized part (time_paid()).
  */
 void violations_note_time(struct violations *violations, struct tenant *tenant, int pid,
 			  unsigned card, double measured, double charged);

@@ -32,6 +32,6 @@ json_t *container_swap_to_json(const struct gpu_container *container);
  */
 void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 
-/* Call when the container's last task or the daemon ends. Free the state; containers that are away return to their GPUs. */
+/* Call when the container's last task or the daemon ends. Free container->swap; containers off their GPUs return. */
 void container_swap_forget(struct gpu_watch *watch, struct gpu_container *container);
 void container_swap_forget_all(struct gpu_watch *watch);

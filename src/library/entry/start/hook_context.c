@@ -66,7 +66,10 @@ static CUresult find_tenant_device(CUdevice device, int *ret_index)
 	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
 }
 
-/* Returns false without host memory or a helper thread. Then destroy the context: its charge could never be given back. */
+/*
+ * Returns false if host memory ran out, or if the helper thread cannot be started. Then destroy the context: without the record
+ * its charge could never be given back, and without the thread no work would be seen to end.
+ */
 static bool record_context(CUcontext context, int index, uint64_t cost)
 {
 	struct holding h = {

@@ -29,8 +29,8 @@ static bool is_mps_unavailable(CUresult result)
 }
 
 /*
- * If the tenant's MPS server has ended since this process joined, rejoins, which waits for a new server, and retries. Otherwise
- * the process might start without MPS, and then not share the GPU with the other clients of that server.
+ * If the tenant's MPS server has ended since this process joined, rejoins, which waits for a new server, and then retries. A
+ * retry without that wait might find no MPS control daemon, and then the process would run without MPS.
  */
 static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
 {

@@ -77,7 +77,10 @@ bool estimate_wants_sample(struct estimate *estimate)
 {
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
-	/* samples_wanted counts completed samples. A stream can have few in progress, so most kernels get none at first. */
+	/*
+	 * Only a completed sample reduces samples_wanted. A launch for which this function returns true may get no sample,
+	 * because a stream can have only a few samples in progress (inflight_sample.h).
+	 */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
 		return uses % SAMPLE_EVERY == 0;
 	uint64_t ns = atomic_load_explicit(&estimate->ns, memory_order_relaxed);

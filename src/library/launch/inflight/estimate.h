@@ -70,5 +70,5 @@ static inline uint64_t estimate_stable_ns(const struct estimate *estimate)
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);
 
-/* For a launch beside other tenants' work, whose sample is an upper bound: one in 64, and work of unknown length. */
+/* Counts a launch beside other tenants' work, whose sample is an upper bound. True for one in 64, or if `ns` is unknown. */
 bool estimate_wants_bound(struct estimate *estimate);

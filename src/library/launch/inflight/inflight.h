@@ -147,7 +147,7 @@ void inflight_drop_context(CUcontext context);
 
 /*
  * Call for a new context before anything is launched into it. From the second context on, the driver is asked for the context
- * of a NULL stream. Other contexts are found when a launch into them passes the gate.
+ * of a NULL stream. A context without this call is found when a launch into it passes the gate.
  */
 void inflight_note_context(CUcontext context);
 

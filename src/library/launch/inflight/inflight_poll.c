@@ -21,7 +21,7 @@
 
 static uint64_t seen_launches[REGION_MAX_DEVICES];
 
-/* Free run: sets how many launches one mark covers. More may do if no work was in flight at the poll (keeps_up). */
+/* Free run: sets how many launches one mark covers. Doubles the number if no work was in flight at the poll (keeps_up). */
 static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool keeps_up)
 {
 	uint64_t every = atomic_load_explicit(&s->mark_every, memory_order_relaxed);

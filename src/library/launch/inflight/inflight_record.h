@@ -71,7 +71,7 @@ struct inflight_device {
 	/* Launches that have not ended: all that were made under a lease, and in free run those with a mark behind them. */
 	_Atomic int32_t inflight;
 	_Atomic uint64_t completed;       /* launches that were seen to end */
-	_Atomic uint64_t launched_before; /* into streams that are gone */
+	_Atomic uint64_t launched_before; /* launches into streams that are gone */
 	_Atomic uint64_t busy_since_ns;   /* when work last began on the idle device */
 	/* 1 + `completed` when the gate last gave up a wait for in-flight work; 0 if never. */
 	_Atomic uint64_t stalled_at;

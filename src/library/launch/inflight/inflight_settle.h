@@ -11,9 +11,9 @@
 bool inflight_is_sync_point(int device, struct inflight_stream *only);
 
 /*
- * Call after a wait for all work of the current context, or of the stream `only`: records that this work has ended, and other
- * streams whose marks were all reached. launches_before is inflight_launches() when the wait began. Does nothing if it has
- * changed since.
+ * Call after a wait for all work of the current context, or of the stream `only`: records that this work has ended. After a
+ * wait for `only`, records the same of other streams whose marks were all reached. launches_before is inflight_launches() when
+ * the wait began. Does nothing if that number has changed since.
  */
 void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before);
 
