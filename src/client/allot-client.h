@@ -1,6 +1,6 @@
 /*
  * liballot-client queries a running allotd for its GPUs and tenants, and changes tenants' terms. It uses the daemon's operator
- * socket, like the command `allot`. Only `allot run` makes tenants.
+ * socket, like the command `allot`. It has no function that makes a tenant: `allot run` and `allot cdi` do that.
  *
  *     struct allot_error err;
  *     allot_client *client;

@@ -1,4 +1,4 @@
-/* The objects of liballot-client, and how its errors reach the caller. */
+/* The objects of liballot-client, and the functions that its files share. */
 #pragma once
 
 #include <jansson.h>

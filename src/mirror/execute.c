@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/paths.h"
 #include "base/fd/write_all.h"
 #include "mirror/shim.h"
@@ -182,13 +183,28 @@ static bool is_absent_or_empty(const char *place)
 
 enum occupant { ABSENT_OR_EMPTY, OTHER_MIRROR, SAME_MIRROR };
 
+/* Reads the RECORD at `path`. NULL if it is no regular file with a record's members: other programs have such names, too. */
+static json_t *read_record(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	json_t *record = json_loadfd(fd, 0, NULL);
+	if (json_is_string(json_object_get(record, "driver")) &&
+	    json_is_string(json_object_get(record, "allot")) &&
+	    json_is_object(json_object_get(record, "files")))
+		return record;
+	json_decref(record);
+	return NULL;
+}
+
 /* -EEXIST if anything but a mirror or an empty directory is at `place`. */
 static int find_occupant(const char *place, const char *record, enum occupant *ret,
 			 struct error *err)
 {
 	char path[PATHS_MAX];
-	cleanup_free char *old = NULL;
-	size_t size = 0;
 	int r = paths_join(place, RECORD, path, sizeof(path), err);
 
 	if (r < 0)
@@ -197,15 +213,14 @@ static int find_occupant(const char *place, const char *record, enum occupant *r
 		*ret = ABSENT_OR_EMPTY;
 		return 0;
 	}
-	cleanup_file FILE *file = fopen(path, "re");
-	if (!file)
+	cleanup_json json_t *old = read_record(path), *new = json_loads(record, 0, NULL);
+	if (!old)
 		return error_set(
 			err, EEXIST,
 			"%s: exists already, and is not a mirror that allot made: name another "
 			"directory",
 			place);
-	ssize_t n = getdelim(&old, &size, '\0', file);
-	*ret = n > 0 && strcmp(old, record) == 0 ? SAME_MIRROR : OTHER_MIRROR;
+	*ret = json_equal(old, new) ? SAME_MIRROR : OTHER_MIRROR;
 	return 0;
 }
 

@@ -155,6 +155,13 @@ def test_other_directories_are_never_replaced(machine, root, tmp_path):
     assert "not a mirror" in mirror(machine, "--root", root.path, target, status=1)
     assert tree(target) == ["file"]
     (target / "file").unlink()
+    # Other programs have a file or a folder of the name of a mirror's record.
+    for make in (lambda path: path.mkdir(), lambda path: path.write_text("3.12\n"), lambda path: path.write_text("{}"),
+                 lambda path: path.symlink_to(tmp_path / "record"), os.mkfifo):
+        make(target / "versions")
+        assert "not a mirror" in mirror(machine, "--root", root.path, target, status=1)
+        assert os.listdir(target) == ["versions"]
+        (target / "versions").rmdir() if (target / "versions").is_dir() else (target / "versions").unlink()
     mirror(machine, "--root", root.path, target)
     assert (target / "lib64/libcuda.so.1").exists()
 

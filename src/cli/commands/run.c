@@ -82,7 +82,6 @@ static const struct option_row rows[] = {
 };
 
 struct run {
-	const struct command *self;
 	struct run_options options;
 	struct daemon_target target;
 	char command_path[PATHS_MAX];
@@ -441,7 +440,7 @@ static int run_tenant(struct run *run, int *ret_status, struct error *err)
 
 static int run_run(const struct command *self, int argc, char **argv)
 {
-	struct run run = { .self = self };
+	struct run run = { 0 };
 	struct error err = { 0 };
 	bool help = false;
 	int status = EXIT_OWN_FAILURE;

@@ -216,6 +216,7 @@ static int trace_tenant(const struct command *self, void *data, char *tenant, st
 const struct command command_trace = {
 	.name = "trace",
 	.usage = "NAME [OPTION...]",
+	.operand = OPERAND_TENANT,
 	.summary = "record what a tenant does on its GPUs, for Perfetto",
 	.about = "Records what a tenant's processes do on its GPUs until Ctrl-C, until the tenant\n"
 		 "ends, or for --seconds. Recorded are launches, copies, allocations, waits for\n"

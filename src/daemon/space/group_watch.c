@@ -90,8 +90,6 @@ static void parse_log(struct mps_group *g, const char *text, size_t size)
 		g->line[g->line_length] = '\0';
 		g->line_length = 0;
 		parse_line(g, g->line);
-		if (g->log_fd < 0)
-			return; /* the line ended the group */
 	}
 }
 

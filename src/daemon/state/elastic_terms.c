@@ -37,7 +37,7 @@ static const char *explain(enum lend_reason reason)
 static void log_device(struct tenant *t, unsigned i)
 {
 	struct tenant_device *device = &t->device[i];
-	double own = t->terms.device[i].promise.limit_pct;
+	double own = tenant_limit_pct(t, i);
 	struct lessee_figures f = lessee_figures(device->lessee);
 	double before = device->limit_logged_pct > 0 ? device->limit_logged_pct : own;
 	/* A return to the tenant's own limit is logged even if the change is small. */

@@ -253,9 +253,11 @@ void tenant_remove_process(struct process *process)
 		tenant->device[i].denied = kept.denied;
 		tenant->device[i].waited_ns = kept.waited_ns;
 		lessee_remove_process(tenant->device[i].lessee, process->slot);
+		/* Both are read from the tenant's memory, which its processes may change in between. */
+		uint64_t held = process_held_bytes(process, i);
+		uint64_t swapped = process_swapped_bytes(process, i);
 		drain_add(tenant->node, tenant->terms.device[i].card, process->pid,
-			  process_held_bytes(process, i) - process_swapped_bytes(process, i),
-			  process->census[i].nvml_before > 0);
+			  held > swapped ? held - swapped : 0, process->census[i].nvml_before > 0);
 	}
 	if (tenant->fd_store)
 		fd_store_delete(tenant->fd_store, process->pid, 0);

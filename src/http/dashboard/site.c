@@ -62,8 +62,9 @@ static bool is_granted(struct site *site, enum access_verdict verdict, const str
 {
 	static const struct server_answer refusals[] = {
 		[ACCESS_NEEDS_TOKEN] = { .status = 401,
-					 .line = "a token is needed: send the one in the file of setting web_token_file as "
-						 "Authorization: Bearer TOKEN\n",
+					 .line = "a token is needed: send it as Authorization: Bearer TOKEN; to read, the one "
+						 "in the file of setting web_token_file, to change something, the one in that "
+						 "of web_change_token_file\n",
 					 .header = "WWW-Authenticate",
 					 .header_value = "Bearer realm=\"allot\"" },
 		[ACCESS_WRONG_HOST] = { .status = 403,

@@ -47,10 +47,11 @@ int access_read_file(const char *path, char **ret, struct error *err)
 	}
 	if (n < 0)
 		return error_set_errno(err, errno, "%s", path);
+	bool is_large = size >= FILE_MAX;
 	while (size && strchr(" \t\r\n", text[size - 1]))
 		size--;
 	text[size] = '\0';
-	if (!size || size >= FILE_MAX || strlen(text) != size)
+	if (!size || is_large || strlen(text) != size)
 		return error_set(err, EINVAL,
 				 "%s: must be a text file that is not empty and has less than 1 MiB",
 				 path);

@@ -21,7 +21,7 @@
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
-/* in each lease, at most this many waits count for each long slice's length of charged time */
+/* A lease counts as having at most this many waits per length of a long slice (charge_long_slice_ns()) that it is charged. */
 #define WAITS_MOST 4
 /* hand-overs may take this fraction of the GPU time that caps leave unused */
 #define SLACK_PART (1.0 / 3)
@@ -94,7 +94,6 @@ void quantum_learn(struct arbiter *a)
 		return;
 	if (t->seen.ramp_ns > a->ramp_before + RAMP_SEEN_NS)
 		ramp_ns = (double)(t->seen.ramp_ns - a->ramp_before - RAMP_SEEN_NS);
-	t->ramp_ns += (ramp_ns - t->ramp_ns) / HANDOVER_FADE;
 	choose_slices(a, t);
 	if (!a->was_wanted)
 		return;

@@ -22,7 +22,7 @@ void freeze_end(struct freeze_item *item)
 void freeze_resume(struct freeze_item *item, uint64_t now_ns)
 {
 	item->phase = FREEZE_STARTING;
-	item->begun_ns = item->changed_ns = now_ns;
+	item->changed_ns = now_ns;
 }
 
 static void settle(const struct freeze_config *config, struct freeze_item *item, uint64_t now_ns)

@@ -14,9 +14,9 @@
  *   already holds threshold_bytes is not frozen.
  * - ASKING: the GPUs' figures are too old. The item is frozen until they have been read, a few milliseconds, and then goes
  *   on if there is room.
- * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least recent use first, and no item is
- *   overtaken for ever. The next item goes when none is STARTING on a GPU that both may use. An overdue item that does not fit
- *   keeps its GPUs from the items behind it.
+ * - WAITING items become STARTING one by one, in the order of policy/memory/wait_order.h: the item that used the least GPU time
+ *   lately comes first, and no item is overtaken for ever. The next item starts when none is STARTING on a GPU that both may
+ *   use. An overdue item that does not fit keeps its GPUs from the items behind it.
  * - SETTLED items are never frozen: they would keep the memory that they hold, and could not use it.
  *
  * The guarantee: no allocation fails for want of memory, as long as no container needs more than threshold_bytes, or pauses for
@@ -63,8 +63,7 @@ struct freeze_item {
 	uint64_t cards;       /* bit i: the item may use card i */
 	struct order_key key; /* the item's place in the order while it waits */
 	uint64_t held_bytes;  /* memory held on all GPUs: freeze_note_memory() */
-	uint64_t changed_ns;  /* when held_bytes changed, or begun_ns if later */
-	uint64_t begun_ns;    /* when the item was let go */
+	uint64_t changed_ns; /* when held_bytes changed, or when the item became STARTING if later */
 };
 
 /* True if this policy wants the item frozen. */

@@ -240,7 +240,7 @@ bool node_object_withdraw(struct node_object *o)
 	/* A Node object that was not seen yet may have annotations of an earlier daemon, so remove them too. */
 	if (o->is_missed || o->is_withdrawn)
 		return false;
-	kube_call_drop(o->patch);
+	o->patch = kube_call_drop(o->patch);
 	alarm_clear(kube_client_reactor(o->client), &o->again);
 	if (send_patch(o, none, sizeof(none) / sizeof(none[0]), NULL, 0) < 0)
 		return false;
@@ -275,7 +275,7 @@ void node_object_set_desired(struct node_object *o, struct desired_metadata *des
 	desired_metadata_free(&o->desired);
 	o->desired = *desired;
 	*desired = (struct desired_metadata){ 0 };
-	/* Our desired state changed, and no other writer is at work, so write at once. */
+	/* The Node object differs because we want something else, not because another writer changed it. So write at once. */
 	o->patched_ns = 0;
 	update(o);
 }

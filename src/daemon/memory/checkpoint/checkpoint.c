@@ -237,11 +237,12 @@ static void reply_ready(void *data, uint32_t events)
 		return;
 	}
 	answer.text[HELPER_TEXT_MAX - 1] = '\0';
-	bool was_leaving = c->place == PLACE_LEAVING;
+	bool was_leaving = c->place == PLACE_LEAVING, is_replacement = c->lost > 0;
 	c->lost = 0;
 	if (answer.result != HELPER_DONE)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", answer.text);
-	if (answer.result == HELPER_STUCK)
+	/* After an earlier helper was lost, only a helper that looked knows where the processes are. */
+	if (answer.result == HELPER_STUCK || (answer.result == HELPER_UNTRIED && is_replacement))
 		finish_order(c, PLACE_STUCK);
 	else if (answer.result == HELPER_DONE)
 		finish_order(c, was_leaving ? PLACE_OUT : PLACE_IN);

@@ -32,6 +32,7 @@ struct helper {
 	struct gpu *gpu;
 	struct helper_order order;
 	enum checkpoint_state state[HELPER_MAX_PROCESSES];
+	bool is_replaced; /* another helper takes over */
 };
 
 static int open_driver(struct helper *k, struct error *err)
@@ -151,7 +152,7 @@ static enum helper_result checkpoint_all(struct helper *k, struct error *err)
 	if (r >= 0)
 		r = lock_file(k, err);
 	if (r < 0)
-		return HELPER_NOT;
+		return HELPER_UNTRIED;
 	r = run_steps(k, CHECKPOINT_OUT, err);
 	if (r >= 0 && find_by_state(k, CHECKPOINT_SAVED))
 		return HELPER_DONE;
@@ -175,11 +176,12 @@ static enum helper_result restore_all(struct helper *k, struct error *err)
 	if (r >= 0)
 		r = lock_file(k, err);
 	if (r < 0)
-		return HELPER_NOT;
+		return HELPER_UNTRIED;
 	read_states(k);
 	if (find_by_state(k, CHECKPOINT_SAVED)) {
-		while ((r = check_room(k, err)) == -ENOMEM && clock_now_ns() < until_ns)
-			sleep_or_sigterm(ROOM_POLL_NS);
+		while ((r = check_room(k, err)) == -ENOMEM && clock_now_ns() < until_ns &&
+		       !k->is_replaced)
+			k->is_replaced = sleep_or_sigterm(ROOM_POLL_NS);
 		if (r < 0)
 			return HELPER_NOT;
 	}
@@ -216,7 +218,7 @@ static void restore_orphans(struct helper *k)
 {
 	struct error err = { 0 };
 	char logged_text[ERROR_TEXT_MAX] = "";
-	if (k->file < 0 || open_driver(k, &err) < 0)
+	if (k->file < 0 || k->is_replaced || open_driver(k, &err) < 0)
 		return;
 	for (;;) {
 		int r = 0;

@@ -27,8 +27,9 @@ struct helper_order {
 
 enum helper_result {
 	HELPER_DONE,
-	HELPER_NOT,   /* not possible; all processes are where they were before */
+	HELPER_NOT, /* not possible; all processes are where an order of the other goal leaves them */
 	HELPER_STUCK, /* some processes are off the GPU and some are not */
+	HELPER_UNTRIED, /* not possible; the helper does not know where the processes are, and moved none */
 };
 
 struct helper_answer {

@@ -79,12 +79,12 @@ static bool record_context(CUcontext context, int index, uint64_t cost)
 		.bytes = cost,
 	};
 
-	if (!helper_start())
+	if (!helper_start() || !ptrmap_insert(&h))
 		return false;
 	inflight_note_context(context);
 	swap_add_context(context);
 	swap_start();
-	return ptrmap_insert(&h);
+	return true;
 }
 
 /* Gives quota back for a context that could not be made or recorded. `result` is the result of the driver's call. */

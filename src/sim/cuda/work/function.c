@@ -143,6 +143,7 @@ CUresult cuOccupancyAvailableDynamicSMemPerBlock(size_t *bytes, CUfunction f, in
 {
 	SIM_ENTER(cuOccupancyAvailableDynamicSMemPerBlock);
 	SIM_FAIL_IF(!bytes || blocks < 1, CUDA_ERROR_INVALID_VALUE);
-	*bytes = SIM_MIN(233472 / (size_t)blocks - 1024, 232448);
+	size_t of_block = 233472 / (size_t)blocks; /* 1,024 of them are the driver's own */
+	*bytes = of_block > 1024 ? SIM_MIN(of_block - 1024, 232448) : 0;
 	return CUDA_SUCCESS;
 }
