@@ -1,6 +1,6 @@
 /*
  * For a child process after fork(). The parent may have threads, so these functions make system calls only. If the kernel lacks
- * close_range(), they close only descriptors below 65536 and below the soft limit.
+ * close_range(), they close only descriptors below 65536 and below the soft limit of RLIMIT_NOFILE.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * Strict parsers for what people type: sizes, percents, durations, names, lists of devices. Each parser accepts the whole text
  * or refuses it; nothing is guessed (a size without a unit is refused).
  *
- * Each returns 0, or -EINVAL (-ERANGE if the value does not fit) and leaves its output unchanged. On failure err has one line
+ * Each returns 0, or -EINVAL (-ERANGE if the value does not fit). A failure leaves the output unchanged. err then has one line
  * that names the value and says what would be right:
  *
  *     '4XB': unit unknown; write for example 4GiB, 4096MiB or 4GB

@@ -23,7 +23,7 @@ static bool is_word(const char *spec)
 	return *spec != '\0';
 }
 
-/* The name in the result ends before its first '.' or after 16 characters. */
+/* Makes "sim-NAME-HASH". NAME is the file's name up to its first '.', at most 16 characters. */
 static void name_file(const char *real_path, char ret_name[PATHS_HARDWARE_MAX])
 {
 	const char *slash = strrchr(real_path, '/');

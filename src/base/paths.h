@@ -52,5 +52,5 @@ int paths_make_system(const char *dir, struct error *err);
  */
 int paths_check_private(const char *dir, struct error *err);
 
-/* Makes dir "/" leaf. -ENAMETOOLONG if the path with its NUL needs more than `size` bytes. */
+/* Makes the path DIR/LEAF. -ENAMETOOLONG if the path with its NUL needs more than `size` bytes. */
 int paths_join(const char *dir, const char *leaf, char *ret_path, size_t size, struct error *err);

@@ -8,8 +8,8 @@
 
 /*
  * Runs argv[0], searched in PATH, with /dev/null as its input. Writes its output, up to size-1 bytes and a NUL, to `text`;
- * also its errors, or why it can't be executed, if `with_errors`. With a limit_ms other than -1, reads only so long and then
- * kills the program. Waits for its end. *ret_status is waitpid()'s. Returns -errno if no child process can be started.
+ * also its errors, or why it can't be executed, if `with_errors`. If limit_ms is not -1, reads for at most limit_ms, and kills
+ * the program after reading. Waits for its end. *ret_status is waitpid()'s. Returns -errno if no child process can be started.
  */
 int child_output(char *const argv[], bool with_errors, int limit_ms, char *text, size_t size,
 		 int *ret_status, struct error *err);

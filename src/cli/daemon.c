@@ -84,7 +84,7 @@ static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Returns true if a server listens at the socket, even a stopped server whose queue of connections is full. Never waits. */
+/* Returns true if a server listens at the socket, even if it is suspended and its queue of connections is full. Never waits. */
 static bool answers(const char *socket_path)
 {
 	static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };

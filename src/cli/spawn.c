@@ -30,7 +30,7 @@ static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_
 
 	if (write(birth_fd, &birth, sizeof(birth)) != sizeof(birth))
 		_exit(127);
-	/* `ready` and `report` may take the numbers of log_fd and birth_fd, which are no longer used then. */
+	/* The last two copies may close log_fd and birth_fd, if these have the same numbers. Neither is used after that. */
 	if (ready < 0 || report < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
 	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||
 	    dup3(report, SPAWN_READY_FD + 1, O_CLOEXEC) < 0)

@@ -80,7 +80,7 @@ option_parser option_sharing; /* const char *, into argv */
 
 /* Returns -EINVAL if two terms conflict, or one needs another that is not set (--on-full wait needs --memory). */
 int terms_check(const struct terms *terms, struct error *err);
-/* For a change of a tenant, which keeps the terms not set here: so a term may be set without another that it needs. */
+/* Checks a change of a tenant, which keeps all terms that are not set. So a term may be set without another that it needs. */
 int terms_check_change(const struct terms *terms, struct error *err);
 bool terms_have_devices(const struct terms *terms);
 /* Selects --gpu. Without it, *ret has one NULL: the daemon chooses. *ret points into *ret_hello, which the caller frees. */

@@ -269,7 +269,7 @@ static void end_registration(struct tenant *tenant)
 	tenant->registration = registration_close(tenant->registration);
 }
 
-/* Foreign memory is counted last: it is what neither the compared ledgers nor the drains explain. */
+/* Foreign memory is counted last: it is in no tenant's ledger, and no dead process's memory that the driver still holds. */
 static void compare_cards(struct node *node, const struct census_card *seen)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {

@@ -138,7 +138,10 @@ static struct server_call *choose_victim(const struct server *s, uint64_t now_ns
 	return first;
 }
 
-/* Returns whether there is room for a new connection. libmicrohttpd takes a shut-down socket for a client that left. */
+/*
+ * Shuts down the socket of a connection that may be closed. libmicrohttpd then ends that connection, as if its client had left.
+ * Returns whether there is now room for a new connection.
+ */
 static bool make_room(struct server *s)
 {
 	struct server_call *first = choose_victim(s, clock_now_ns());
@@ -303,7 +306,10 @@ static int generation_begin(struct server *s, struct error *err)
 	return 0;
 }
 
-/* Ends the daemon's connections and calls their callbacks. libmicrohttpd requires to resume suspended ones first. */
+/*
+ * Stops the generation's libmicrohttpd, which ends its connections and calls their callbacks, and frees the generation.
+ * libmicrohttpd requires that suspended connections are resumed first.
+ */
 static struct generation *generation_end(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;

@@ -29,7 +29,7 @@ struct server_request {
 	size_t body_size;
 	struct server_call *call;
 	void *tls; /* the gnutls_session_t, valid until the handler returns; NULL without TLS */
-	/* when the handler identified the connection's client, for its later requests; 0 at first; NULL without TLS */
+	/* for the handler: the time at which it identified this connection's client; 0 at first; NULL without TLS */
 	uint64_t *authorized_ns;
 };
 
@@ -61,7 +61,10 @@ struct server *server_stop(struct server *server);
 
 unsigned server_connections(const struct server *server);
 
-/* Answers a call whose handler returned is_later. May be called once, inside or outside of a handler, or never. */
+/*
+ * Answers a call whose handler returned is_later. `answer` must have `own` or `line`, not `text`. May be called once, inside or
+ * outside of a handler, or never.
+ */
 void server_call_answer(struct server_call *call, const struct server_answer *answer);
 
 /*

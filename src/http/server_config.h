@@ -28,7 +28,8 @@ struct server_config {
 	/*
 	 * PEM files; NULL: no TLS. When a client connects, but at most once in SERVER_CERTIFICATE_CHECK_NS, changed files are
 	 * read again. If the new files are unusable, the server logs that and keeps the old contents. A connection that was
-	 * open before still uses the old certificate; the server closes it after its next answer. The names must stay valid.
+	 * open before still uses the old certificate; the server closes it after its next answer that is
+	 * neither a file of a page nor metrics. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
 	/*

@@ -8,8 +8,8 @@
 #define FDS_MOST 253 /* SCM_MAX_FD of Linux, include/net/scm.h */
 
 /*
- * Closes the descriptors in `c`, or stores the first in *ret_first if that is -1. After a peek, the message in the socket's
- * queue still holds copies of these descriptors.
+ * Closes the descriptors in `c`. If ret_first is not NULL and *ret_first is -1, stores the first descriptor there and does not
+ * close it. After a peek these are duplicates: the message in the socket's queue still keeps their files open.
  */
 static void give_up_fds(const struct cmsghdr *c, uid_t uid, int *ret_first)
 {

@@ -98,7 +98,8 @@ struct grpc_call {
 	/* when bytes were last sent, or the first message began to wait */
 	uint64_t sent_ns;
 	bool has_headers, is_deferred;
-	bool is_over; /* grpc_call_end() was called, or the stream is being reset */
+	/* grpc_call_end() was called, or the stream is being reset because of GRPC_FAULT_MALFORMED */
+	bool is_over;
 	enum grpc_status status;
 	char text[GRPC_CODED_TEXT_MAX];
 	bool is_kept;

@@ -25,7 +25,7 @@ struct grpc_limits grpc_limits_default(void);
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err);
 
-/* Does not wait for peers; calls `gone` for each kept call. Not for handlers. NULL is allowed; returns NULL. */
+/* Does not wait for peers; calls `gone` for each kept call. Handlers must not call it. NULL is allowed; returns NULL. */
 struct grpc_server *grpc_server_free(struct grpc_server *server);
 
 unsigned grpc_server_connections(const struct grpc_server *server);

@@ -6,7 +6,7 @@
 
 struct grpc_call;
 
-/* `message` is valid until the handler returns, which must call grpc_call_end() or grpc_call_keep(). */
+/* A handler must call grpc_call_end() or grpc_call_keep() before it returns. `message` is valid until then. */
 typedef void (*grpc_handler)(void *data, struct grpc_call *call, const uint8_t *message,
 			     size_t size);
 

@@ -241,7 +241,7 @@ static void take_timeout(struct grpc_call *call, const char *value, size_t size)
 bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_size,
 		      const uint8_t *value, size_t value_size, bool is_trailer)
 {
-	/* As SETTINGS_MAX_HEADER_LIST_SIZE does (RFC 9113, 6.5.2). */
+	/* Count 32 more bytes for each header, as SETTINGS_MAX_HEADER_LIST_SIZE does (RFC 9113, 6.5.2). */
 	call->header_bytes += name_size + value_size + 32;
 	if (call->header_bytes > GRPC_HEADERS_MOST_BYTES)
 		return false;

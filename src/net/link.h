@@ -11,7 +11,7 @@
 struct net_link {
 	int fd;
 	int stop_fd;     /* owned by the caller; -1 if none */
-	uint64_t end_ns; /* on the clock of base/clock.h */
+	uint64_t end_ns; /* on the clock of clock_now_ns() */
 };
 
 /* -ETIMEDOUT if the server's queue of connections stayed full; -ECANCELED if stop_fd became readable; or another -errno. */

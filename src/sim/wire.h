@@ -174,7 +174,7 @@ struct sim_card_info {
 	/* copy: copies to or from the host; set: copies and memsets within the card */
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
 	uint64_t nvlink_bytes_per_s; /* rate of copies to a peer, for each NVLink */
-	/* Copies over PCIe between cards of different NUMA nodes; 0: half of copy_bytes_per_s, the rate within a node. */
+	/* rate of copies over PCIe between cards of different NUMA nodes; 0: half of copy_bytes_per_s */
 	uint64_t far_bytes_per_s;
 	int32_t sms;
 	uint32_t busy_threads; /* threads that keep one SM busy; an SM has room for more */

@@ -11,11 +11,12 @@
 #include "base/error.h"
 
 struct audit_file {
-	const char *path;    /* owned by the caller */
-	const char *counter; /* metric that counts lost lines, for messages; owned by the caller */
-	int fd;              /* -1 if the file could not be opened */
-	bool is_torn;        /* the last line lacks its newline */
-	bool is_failing;     /* writing fails, and that was logged */
+	const char *path; /* owned by the caller */
+	/* name of the metric that counts lost lines, for log messages; owned by the caller */
+	const char *counter;
+	int fd;          /* -1 if the file could not be opened */
+	bool is_torn;    /* the last line lacks its newline */
+	bool is_failing; /* writing fails, and that was logged */
 	uint64_t lines, lost;
 	uint64_t unreported; /* lost lines that no line of the file reports yet */
 };

@@ -25,7 +25,7 @@ enum settings_kind {
 	SETTINGS_COUNT,    /* unsigned */
 	SETTINGS_SIZE,     /* uint64_t, bytes; "0" or "0MiB" is allowed if min is 0 */
 	SETTINGS_DURATION, /* uint64_t, nanoseconds; "0" or "0s" is allowed if min is 0 */
-	SETTINGS_PERCENT,  /* double; min and max in hundredths of a percent; 0 as for a size */
+	SETTINGS_PERCENT,  /* double; bounds in hundredths of a percent; "0" allowed if min is 0 */
 	SETTINGS_NUMBER,   /* double */
 };
 
@@ -57,7 +57,7 @@ struct settings_alias {
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
 	const char *why;  /* the accepted values, or why the alias is refused; or NULL */
-	const char *must; /* the only accepted value, as text */
+	const char *must; /* for messages: names the only accepted value, as in "must be nvidia" */
 	bool is_switch;   /* on the command line, no value means "true" */
 };
 

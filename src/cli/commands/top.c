@@ -170,7 +170,7 @@ static int print_page(struct top *top, struct error *err)
 	return fflush(stdout) == 0 ? 0 : error_set_errno(err, errno, "standard output");
 }
 
-/* With --once, prints the second sample, because rates need two; but the first if no daemon answers. Else prints all. */
+/* With --once, prints the second sample, because rates need two, or the first if no daemon answers. Otherwise prints all. */
 static int print(struct top *top, struct client **client, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(top->options->interval.ns);

@@ -26,7 +26,7 @@ static int show_topology(const struct command *self, void *data, char *operand, 
 	const struct topo_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
-	/* A run directory that the user names must have a daemon. Without one, a private daemon may be started. */
+	/* With --run-dir, a daemon must run in that directory. Without --run-dir, a private daemon is started if none runs. */
 	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
 					: daemon_find_or_start(&options->target, &client, err);
 	if (r >= 0)

@@ -17,7 +17,7 @@ bool host_is_local(const struct host *host);
 /* Writes the path by which this program can open the machine's `path`. Does not resolve links. */
 void host_path(const struct host *host, const char *path, char *ret, size_t size);
 bool host_has(const struct host *host, const char *path);
-/* Whether the machine surely lacks the file. For a path that this user may not search, host_has() is false too. */
+/* Whether the machine surely lacks the file. host_has() is also false if this user may not search a directory of the path. */
 bool host_lacks(const struct host *host, const char *path);
 /* Reads the first size-1 bytes of the file and adds a NUL. Returns the number of bytes, or -errno. */
 long host_read(const struct host *host, const char *path, char *text, size_t size);

@@ -7,7 +7,7 @@
 #include "abi/shm/gvisor.h"
 #include "cli/doctor/checks.h"
 
-/* the first long-term release of Linux with pidfds that poll() accepts (since 5.3) and sealed memory files (since 5.1) */
+/* the first long-term release of Linux with pidfds that poll() accepts (since 5.3) and with F_SEAL_FUTURE_WRITE (since 5.1) */
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 4
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */

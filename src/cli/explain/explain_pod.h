@@ -1,4 +1,4 @@
-/* Adds what the Pod object tells to allot-scheduler's explanation, or explains from the Pod object alone. No I/O. */
+/* Adds facts from the Pod object to allot-scheduler's explanation, or makes an explanation from that object alone. No I/O. */
 #pragma once
 
 #include <jansson.h>

@@ -10,7 +10,7 @@
 
 struct wanted {
 	const json_t *ask;
-	/* most free memory, and most free time, on any GPU of the similar nodes */
+	/* the most free memory, and the most free time, on a GPU of the group's nodes (struct group) */
 	json_int_t free_mib, free_pct;
 };
 

@@ -29,8 +29,9 @@ struct child {
 };
 
 /*
- * Starts `path` with the signal mask and actions that this program got, and blocks the signals that are passed on. Returns
- * -ENOENT, -EACCES, -ENOEXEC or the like if `path` can't be executed. Call once, from a single-threaded program.
+ * Starts `path` with the signal mask and actions that this program inherited. Blocks the signals that are passed on in this
+ * program only. Returns -ENOENT, -EACCES, -ENOEXEC or the like if `path` can't be executed. Call once, from a single-threaded
+ * program.
  */
 int child_start(const char *path, char **argv, char **environment, struct child *ret_child,
 		struct error *err);

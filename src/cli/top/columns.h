@@ -8,7 +8,7 @@
 #define COLUMNS_MAX 24
 #define COLUMNS_SHORT_MAX 12 /* bytes of a short number */
 
-/* 0 if the column is not shown */
+/* The width of each column in characters; 0 if the column is not shown. */
 struct columns {
 	int width[COLUMNS_MAX];
 };

@@ -20,7 +20,7 @@ static void put(struct cells *cells, int line, enum style style, const char *tex
 	cells_put(cells, line, 0, cells->columns, style, text);
 }
 
-#define MESSAGE_LINES 4 /* lines of the longest error on a screen of 80 columns */
+#define MESSAGE_LINES 4 /* most lines of a message; the rest of a longer one is cut */
 
 static void put_message(const struct view *view, struct cells *cells, int line)
 {

@@ -108,7 +108,7 @@ static void put(const struct cells *cells, int line, int column)
 	mvadd_wch(line, column, &c);
 }
 
-/* Faster than letting curses find out. */
+/* Whether the terminal shows this cell already. Comparing here is faster than letting curses compare. */
 static bool is_shown(const struct cells *cells, size_t i)
 {
 	const struct cell *a = &cells->cell[i], *b = shown.cell ? &shown.cell[i] : NULL;

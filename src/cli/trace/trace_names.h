@@ -1,4 +1,4 @@
-/* The names of a process's functions, entry points and threads, and the numbers of its streams. No I/O; allocates. */
+/* The names of a process's kernels, driver calls and threads, and the numbers of its streams. No I/O, but allocates memory. */
 #pragma once
 
 #include <stddef.h>

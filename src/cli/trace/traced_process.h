@@ -31,7 +31,7 @@ struct trace_scene {
 	const struct tick_map *map;
 	const unsigned *device; /* for each device of the tenant, the index of its GPU */
 	size_t device_count;
-	uint64_t end_ns; /* events that begin after this are left out */
+	uint64_t end_ns; /* since the trace began; events that begin later are left out */
 	struct trace_sums *sums;
 };
 

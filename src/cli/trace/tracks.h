@@ -19,7 +19,8 @@ struct tracks {
 	struct out *out;
 	char tenant[64];
 	uint64_t first_ns; /* when the trace began, on the daemon's clock */
-	uint64_t leases;   /* leases of the tenant that began during the trace */
+	/* leases of the tenant that began during the trace; time alone on a GPU (kind `free`) does not count */
+	uint64_t leases;
 	/* leases of any tenant on these GPUs that the daemon forgot before it could report them */
 	uint64_t leases_lost;
 	char state[32]; /* "" if no reply had a state yet */

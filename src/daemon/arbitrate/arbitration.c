@@ -231,7 +231,10 @@ static void publish(struct arbitration *a)
 		}
 }
 
-/* An intended sleep counts in full. One step counts at most max_step_ns, so that a stopped daemon's time does not count. */
+/*
+ * After an intended sleep, steps the arbiter once for each max_step_ns, so that the sleep counts in full. One step alone would
+ * count only max_step_ns of it: this keeps time in which the daemon was stopped from counting.
+ */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {
 	uint64_t step_ns = a->config.max_step_ns;

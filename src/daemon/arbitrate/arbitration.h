@@ -37,7 +37,7 @@ struct lessee_figures {
 	double wanted_60s_pct; /* the time for which it worked or waited to work */
 	/* largest percentages charged in any 150 ms, and in any 600 ms, of the last second */
 	double peak_150ms_pct, peak_600ms_pct;
-	/* the part of got_1s_pct for work that the lessee might not begin (arbiter.h: Obedience) */
+	/* the part of got_1s_pct for work that the lessee was not allowed to begin (arbiter.h: Obedience) */
 	double unauthorized_1s_pct;
 	bool waiting; /* threads of the lessee wait until they may launch work */
 	bool busy;
@@ -127,7 +127,7 @@ void lessee_set_gang(struct lessee *lessee, int gang);
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 
-/* Call when the process gets the slot (returns 0 or -ENOMEM), and before the slot is zeroed. */
+/* Call the first when the process gets the slot, the second before the slot is zeroed. The first returns 0 or -ENOMEM. */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);
 

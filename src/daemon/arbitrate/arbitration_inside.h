@@ -36,7 +36,10 @@ struct lessee {
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct window unauthorized_1s; /* the part of the charge that was unauthorized (arbiter.h) */
-	/* time for which the lessee worked or waited to work, up to the latest tick; and its last minute */
+	/*
+	 * wanted_ns: time for which the lessee worked or waited to work, up to the latest tick; wanted_60s: its last minute;
+	 * waited_at_tick_ns: the arbiter's waited_ns at that tick
+	 */
 	uint64_t wanted_ns, waited_at_tick_ns;
 	struct window wanted_60s;
 	struct step_window steps;

@@ -74,7 +74,7 @@ bool doorbell_list_add(struct doorbell_list *list, const struct doorbell *b);
 
 /* Whether the kernel can wait on several words (Linux 5.16). If not, tenants must be polled. */
 bool doorbell_is_supported(void);
-/* Sleeps until a ring, *own != own_value, or the deadline (CLOCK_MONOTONIC). True if that has passed. May return early. */
+/* Sleeps until a ring, *own != own_value, or the deadline (CLOCK_MONOTONIC); true if the deadline passed. May return early. */
 bool doorbell_wait(const struct doorbell_list *list, const _Atomic uint32_t *own,
 		   uint32_t own_value, uint64_t deadline_ns);
 void doorbell_wake(_Atomic uint32_t *own);

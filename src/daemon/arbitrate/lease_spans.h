@@ -36,7 +36,7 @@ struct lease_span_state {
 	struct arbiter_lease_end end;
 };
 
-/* Records which tenant has the GPU; NULL: none. `key`, not 0, differs for each lease: while it stays, the span goes on. */
+/* Records which tenant has the GPU; NULL: none. `key`, not 0, differs for each lease. The span ends when the key changes. */
 void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *tenant, uint64_t key,
 		      struct lease_span_state state);
 

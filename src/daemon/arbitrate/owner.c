@@ -8,7 +8,7 @@
 static struct robust_list_head head;
 static pid_t thread; /* the thread whose robust list is registered */
 
-/* Registers this thread's robust list if needed. A forked child must register its own. Returns false if the kernel has none. */
+/* Registers this thread's robust list if needed; a forked child needs its own. False if the kernel lacks robust lists. */
 static bool has_list(void)
 {
 	pid_t self = (pid_t)syscall(SYS_gettid);

@@ -53,7 +53,7 @@ double window_peak_pct(const struct window *w, unsigned steps, uint64_t now_ns, 
 		bool is_old = now_ns - begin_ns > reach_ns && back > 0;
 		if (is_old || end_ns <= begin_ns)
 			continue;
-		/* If the span is shorter, earlier samples cover the time before it, or nothing happened then. */
+		/* A span shorter than `steps` steps counts as that long: others cover the time before it, or it was idle. */
 		uint64_t span_ns = end_ns - begin_ns, least_ns = steps * w->step_ns;
 		if (w->count > steps && span_ns < least_ns * 9 / 10)
 			span_ns = least_ns;

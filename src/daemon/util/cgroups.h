@@ -67,5 +67,5 @@ int cgroup_is_frozen(const struct cgroup *cgroup);
 void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX + 16],
 		      const char **ret_text);
 
-/* Returns true if a killed process cannot end because a freezer of version 1 holds it. A pidfd does not report its end. */
+/* True if a killed process cannot end before the thaw, because a freezer of version 1 holds it. Its pidfd reports no end. */
 bool cgroup_has_killed(const struct cgroup *cgroup);

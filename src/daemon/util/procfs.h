@@ -8,7 +8,7 @@
 /* Reads /proc/PID/NAME. Returns the text's length or -errno. Cuts a text longer than `size` - 1. */
 int procfs_read(int pid, const char *name, char *text, size_t size);
 
-/* Reads a text file of any length up to its first NUL. The caller frees the result: "" if it cannot be read, NULL if not opened. */
+/* Reads a text file up to its first NUL. The caller frees the result: "" if reading fails, NULL if the file can't be opened. */
 char *procfs_read_all(const char *path);
 
 /*

@@ -3,16 +3,17 @@
  * line. Pure, except for reading the token's file; main thread only.
  *
  * In allotd, `allot ps` shows all tenants to everyone who may open the control socket: for the system daemon everyone on the
- * machine, for a private daemon its user. A TCP connection does not show the user, so reading needs the token of
- * web_token_file, with two exceptions. On a unix socket, the socket's mode decides. The system daemon's page without
- * web_token_file is open to all, if only this machine can reach the address. Changing always needs the token of
- * web_change_token_file, which gives the rights of a member of group "allot".
+ * machine, for a private daemon its user. A TCP connection does not show the user. So if web_token_file is set, reading needs
+ * its token. It may be unset only for a unix socket, whose mode decides who may connect, and for a page of the system daemon
+ * at an address that only this machine can reach. Changing always needs the token of web_change_token_file, which gives the
+ * rights of a member of group "allot".
  *
  * A browser's request on behalf of another web site has no token: only the page's own script sends the token, in a header and
  * never in a cookie. If reading needs no token, another site could point its own host name at this machine and read the page
  * (DNS rebinding). So the Host header must then be an IP address or "localhost".
  *
- * In allot-scheduler, whose page changes nothing, reading is allowed from its own machine or pod; others need the token.
+ * In allot-scheduler, whose page changes nothing, web_token_file may be unset if only its own machine or pod can reach the
+ * page.
  */
 #pragma once
 
@@ -59,7 +60,7 @@ enum access_verdict access_may_read(const struct access_terms *terms,
 enum access_verdict access_may_change(const struct access_terms *terms,
 				      const struct access_request *request, struct error *err);
 
-/* Whether the Host header is a numeric IP address or "localhost", with or without a port. NULL if there is none. */
+/* Whether the Host header (NULL: false) is a numeric IP address or "localhost", with or without a port. */
 bool access_is_plain_host(const char *host);
 /*
  * Whether the Origin header (NULL: true) names the same host and port as the Host header. Schemes may differ, because a proxy

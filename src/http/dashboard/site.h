@@ -56,7 +56,10 @@ void site_answer_text(struct json_text *text, struct server_answer *ret);
 void site_answer_no_memory(struct server_answer *ret);
 /* Answers with JSON text from malloc(), which the server then owns; with an error if `text` is NULL (out of memory). */
 void site_answer_own(char *text, struct server_answer *ret);
-/* Call first in a route of events. False for a HEAD request, which begins no stream: *ret is then the whole answer. */
+/*
+ * A route that answers with a stream must call this first. Returns false for a HEAD request, which begins no stream: *ret is
+ * then the whole answer.
+ */
 bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
 /* Answers with a stream of server-sent events, or with an error if `added` is negative: the program has too many streams. */
 void site_answer_stream(int added, struct server_answer *ret);

@@ -2,7 +2,8 @@
  * A container's request in gpu-manager's terms (github.com/tkestack/gpu-manager). The request has two resources in the
  * container's limits. Settings give the resources' names; these are the defaults:
  *
- *     tencent.com/vcuda-core: 30     hundredths of a GPU's time, up to 100, or a multiple of 100 for whole GPUs
+ *     tencent.com/vcuda-core: 30     hundredths of a GPU's time, up to 100; or a multiple of 100 for whole GPUs; or, with
+ *                                    allot.dev/cards (below), up to 100 for each GPU
  *     tencent.com/vcuda-memory: 20   units of 256 MiB
  *
  * The request also has these annotations of the pod:

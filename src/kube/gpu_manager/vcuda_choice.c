@@ -49,7 +49,10 @@ static const char *container_of(const struct vcuda_choice *c)
 	return c->pod->container[c->container];
 }
 
-/* By the time of binding or, if unknown, of creation. strcmp() orders the latter, because their length is fixed. */
+/*
+ * Compares the times at which gpu-admission chose GPUs or, if these are unknown or equal, the times of creation. strcmp() can
+ * order the latter times, because their texts have a fixed length.
+ */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 {
 	int64_t a_ns, b_ns;

@@ -7,8 +7,9 @@
  * That container must request exactly the number in the call.
  *
  * If several pods match, the oldest is chosen, but only if a wrong choice would be harmless. It is harmless if the pods request
- * the same amounts: the kubelet's list of devices corrects the choice later. It is also harmless if the call for memory is
- * still to come and will tell the pods apart: nothing runs before that call. Pure; thread safe.
+ * the same amounts: allotd corrects the choice later, when the kubelet's pod-resources socket shows which container holds the
+ * devices. It is also harmless if the call for memory is still to come and will tell the pods apart: nothing runs before that
+ * call. Pure; thread safe.
  */
 #pragma once
 

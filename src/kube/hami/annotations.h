@@ -10,10 +10,10 @@
 #define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
 #define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
 /* added by allot to HAMi's protocol */
-#define KUBE_NODE_USE "allot.dev/node-use"        /* uses.h */
-#define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* cooldowns.h */
+#define KUBE_NODE_USE "allot.dev/node-use"        /* kube/own/node_cards.h */
+#define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* kube/own/node_cards.h */
 
-/* On a pod, by the scheduler or allotd: pod.h, shares.h. */
+/* Annotations of a pod, which a scheduler or allotd writes; pod.h and shares.h read them. */
 #define KUBE_POD_NODE "hami.io/vgpu-node"
 #define KUBE_POD_TIME "hami.io/vgpu-time" /* when the node was chosen, in seconds since 1970 */
 #define KUBE_POD_BIND_TIME "hami.io/bind-time"

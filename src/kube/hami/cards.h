@@ -21,8 +21,8 @@ struct kube_card {
 	char id[KUBE_ID_MAX];
 	unsigned index;
 	unsigned count;      /* how many containers may share the GPU */
-	uint64_t memory_mib; /* above the GPU's memory if the node scales memory */
-	unsigned cores_pct;  /* above 100 if the node scales cores */
+	uint64_t memory_mib; /* more than the GPU has if its device plugin overcommits memory */
+	unsigned cores_pct;  /* above 100 if the device plugin overcommits GPU time */
 	char type[CARD_TYPE_MAX];
 	unsigned numa;
 	char mode[CARD_MODE_MAX];

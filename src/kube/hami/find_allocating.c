@@ -30,7 +30,7 @@ static bool is_here(const struct choice_query *q, const struct kube_pod *pod)
 	return is_at(pod, q->node);
 }
 
-/* True for any text but ';', without parsing: the pod may have shares that are not allocated yet. */
+/* True if the text has any character other than ';': the pod may then have shares that are not allocated yet. */
 static bool has_open_share(const struct kube_pod *pod)
 {
 	return pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")];

@@ -27,7 +27,7 @@ struct choice_query {
 	int64_t lock_expiry_s, bind_limit_s;
 	const char *const *id; /* picked by the kubelet: "<UUID>-<n>" */
 	size_t id_count;
-	/* the container has its shares, although `pod` still lists them as open; NULL if no container has */
+	/* whether the container already has its shares, although `pod` still lists them as open; NULL: never true */
 	bool (*has_shares)(void *data, const struct kube_pod *pod, size_t container);
 	void *data;
 };

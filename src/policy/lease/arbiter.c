@@ -14,9 +14,8 @@
  * older than the last step.
  */
 #define LATE_STEP_NS (100 * MS)
-#define MISTRUST_NS \
-	(1000 * \
-	 MS) /* after a late step, as long as libraries may take to come back (REJOIN_ANSWER_NS) and more */
+/* After a late step, work without a lease is no fault for this long: libraries may need REJOIN_ANSWER_NS (0.5 s) to rejoin. */
+#define MISTRUST_NS (1000 * MS)
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -377,10 +376,10 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
-/* In free run and in slices (ARBITER_SLICED). */
+/* Sets the tenant's state in free run and in slices (ARBITER_SLICED). */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/* Under GO, less work may be in flight while a tenant of higher priority may begin at any time. */
+	/* A tenant of higher priority may begin at any time. So this one gets GO: less in-flight work than under FREE. */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 

@@ -51,8 +51,8 @@
  *               if these have a lower priority.
  *   Quantum     The measured time from grant to grant that no tenant pays for, divided by the part of device time that may go
  *               into hand-overs: switch_loss, plus a third of what the caps of the active tenants leave unused in sum. So
- *               capped shares hold over 100 ms too. A capped tenant gathers tokens for half a quantum, 10 ms at most. Beside
- *               a gang, turns are longer (turn_terms.h).
+ *               low caps make turns short, and capped shares are exact even over 100 ms. A capped tenant gathers tokens for
+ *               half a quantum, 10 ms at most. Beside a gang, turns are longer (turn_terms.h).
  *   Idleness    A holder that is idle loses the lease after its patience (patience.h): idle_min_ns at first, idle_ns at most.
  *   Steps       A turn that would end shortly after a sync point ends there, and a turn that would end within a step goes on
  *               to the step's end (steps.h). The program has no lead over the GPU at that moment, so none is lost.
@@ -77,7 +77,7 @@
  *               min_lease_ns. The budget is a token bucket, filled at the guarantee x urgent_margin, or less if all budgets
  *               would sum to more than the GPU. (Without a guarantee: at an equal part of what is left, at least 1 %, at most
  *               urgent_default_pct.) The bucket holds what urgent_window_ns fill in. Every charge empties it while others want
- *               the GPU, so no guarantee is touched for longer than a window. Such a lease ends for a higher priority, for an
+ *               the GPU, so they miss their guarantees for one window at most. Such a lease ends for a higher priority, for an
  *               equal priority whose turn has come, by idleness, and when the budget is overdrawn by urgent_slice_ns. An
  *               interrupted tenant comes next, for the rest of its turn. Beyond this, priority decides ties only. A tenant does
  *               not run free while a tenant that has worked before outranks it: in free run, more is in flight.
@@ -85,10 +85,11 @@
  *               tenants that compete, less at most one quantum of its own. Debt is kept, up to debt_max_ns. The debt of a
  *               removed tenant passes to the new tenants of its owner, until the share would have paid for it.
  *   Space       The tenants of one space group run at the same time and are one tenant to all of the above. The group has the
- *               sum of their guarantees, pays the wall time of its leases, and has no cap. Each member pays the SM time that
- *               it begins (predicted), and has its own cap on SM time. While several members are at work they are PACED:
- *               each launch pays its SM time from tokens (space.h). A member that is alone in its group, and has no cap, has
- *               the group's state, GO or FREE, and pays the time with in-flight work.
+ *               sum of their guarantees, pays the wall time of its leases, and has no cap. A member with a cap can use only
+ *               that part of the SMs, and pays that part of its time with in-flight work. A member without a cap pays for
+ *               that time if it works alone, else for its work that ended. Members that work at the same time are PACED (each
+ *               launch pays tokens: space.h) if one has a guarantee and their caps sum to more than the GPU. Otherwise a
+ *               member has the group's state, GO or FREE; but GO, not FREE, while its work must be measured.
  *   Gang        A tenant with work on several devices gets its turns on all of them at the same time (device_gang.h).
  *   Polls       The arbiter says when to step again at the latest: rarely if tenants ring their doorbell
  *               (arbiter_observation), often if they do not. The time lost by a late poll is the tenant's own.
@@ -135,9 +136,9 @@ void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 
 /*
  * Puts the tenant into a space group: tenants that run at the same time (space.h). `group` is a number that the caller chooses;
- * 0: no group, as for a new tenant. part_pct is the part of the SMs that the tenant's processes can use, at least its cap. The
- * tenant loses its lease and keeps its account. Returns -EINVAL unless the policy is leases, -ENOSPC if a new group finds no
- * free index.
+ * 0: no group, as for a new tenant. part_pct is the percentage of the SMs that the tenant's processes can use: its cap, rounded
+ * to pairs of SMs. The tenant loses its lease and keeps its account. Returns -EINVAL unless the policy is leases, -ENOSPC if a
+ * new group finds no free index.
  */
 int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group, double part_pct);
 

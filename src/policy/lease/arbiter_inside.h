@@ -34,8 +34,8 @@
 #define NONE (-1)
 
 /*
- * A tenant without demand or work for longer than this has nothing to do. In a shorter pause, its thread may still be on its
- * way to the closed gate: a short lease gives the thread little lead over the GPU.
+ * A tenant has nothing to do only if it was without demand and work for longer than this. In a shorter pause, its thread may be
+ * preparing the next launch, which will wait at the closed gate: after a short lease, the thread is hardly ahead of the GPU.
  */
 #define ARBITER_PAUSE_NS 2000000
 
@@ -136,8 +136,9 @@ struct tenant {
 	uint64_t closing_ns; /* predicted length of its in-flight work at CLOSING */
 	uint64_t held_at;    /* time of the latest change to CLOSING or STOP */
 
-	double vtime;     /* ns of charge per percent of weight */
-	double credit_ns; /* ARBITER_SLICED: GPU time still due; negative: had more than its due */
+	double vtime; /* ns of charge per percent of weight */
+	/* ARBITER_SLICED: the tenant's share of GPU time, less the GPU time that it had; bounded (sliced.c) */
+	double credit_ns;
 	struct step_account step;
 	bool comes_first; /* ARBITER_SLICED: lower priorities are held for this tenant */
 	/* if it began work while others ran: estimated time at which the hardware begins to serve it */
@@ -151,7 +152,7 @@ struct tenant {
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
-	/* work that began while it might not launch (lease_charge.c): */
+	/* work that began while its state did not permit launches (lease_charge.c): */
 	uint64_t disobeyed_at;          /* time of the latest such begin; 0: none */
 	double charged_at_disobeyed_ns; /* charged_ns at that time */
 	double unauthorized_ns;
@@ -167,8 +168,6 @@ struct tenant {
 
 	struct patience patience; /* for how long its lease is kept while it is idle */
 	struct steps steps;
-	/* mean over its leases: busy time before its program was first ahead of the GPU, less RAMP_SEEN_NS (quantum.c) */
-	double ramp_ns;
 	/* mean over its leases: busy time in which its program was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
 	double behind_ns;
 	/* means over its leases: how often its program waited, and the charge */
@@ -391,7 +390,7 @@ void sliced_begin(struct arbiter *a);
 void sliced_note_begins(struct arbiter *a);
 /* The fraction of GPU time that the tenant gets now. Processes that the hardware serves get equal parts. */
 double sliced_served_part(const struct arbiter *a, const struct tenant *t);
-/* Adds the tenant's due part of dt_ns to its credit, and subtracts had_ns, the GPU time that it had. */
+/* Adds the tenant's share of dt_ns, by weight, to its credit, and subtracts had_ns, the GPU time that it had. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns);
 /* Sets is_ahead, is_over_cap and comes_first. */
 void sliced_mark(struct arbiter *a);
@@ -439,7 +438,10 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 
 /* turn_end.c */
 
-/* If false, renews a turn whose time is over. The holder must have tokens and not be outranked. */
+/*
+ * True if the holder `t` should yield to `other`. Otherwise renews the turn if its time is over. The holder must have tokens
+ * and not be outranked.
+ */
 bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
 /* True if the lease ends now because the tokens are used up. A program with steps may first end its step. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);

@@ -146,7 +146,7 @@ struct arbiter_account {
 	uint64_t charged_ns; /* never falls */
 	/* portion of charged_ns for work that ran without a lease, or past its drain's deadline */
 	uint64_t overrun_ns;
-	/* portion of charged_ns for work that began while the tenant might not launch (arbiter.h: Obedience); never falls */
+	/* portion of charged_ns for work that began without permission to launch (arbiter.h: Obedience); never falls */
 	uint64_t unauthorized_ns;
 	uint64_t waited_ns; /* time for which a thread was held at the gate for want of a lease */
 	uint64_t leases;

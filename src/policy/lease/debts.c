@@ -6,10 +6,10 @@
 /* A tenant that inherited more debt than this, in ns of GPU time, waits even while the other tenants pause. */
 #define WAITS_NS 250000000
 #define FORGET_NS 60e9 /* see time_to_forget() */
-/* Of the unpaid time that a violation needs. With less than all of it, one wrong sample does not accuse a new tenant. */
+/* A new tenant inherits at most this fraction of the unpaid time that makes a violation, so one wrong sample makes none. */
 #define INHERITED_MOST 0.7
-#define REFUSE_NS \
-	UINT64_C(30000000000) /* after a violation, its owner gets no new tenant for so long */
+/* After a violation, the tenant's owner gets no new tenant for this long. */
+#define REFUSE_NS UINT64_C(30000000000)
 
 static double ahead_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -56,7 +56,10 @@ static struct debt *entry_for(struct arbiter *a, uint64_t owner)
 	return oldest;
 }
 
-/* Unpaid time of bound_ns, with which a tenant is in violation, is forgotten in FORGET_NS. Less than a tenth is at once. */
+/*
+ * Unpaid time of bound_ns, with which a tenant is in violation, is forgotten in FORGET_NS after the tenant's removal. Less
+ * unpaid time is forgotten sooner in proportion, and a tenth of bound_ns or less at once.
+ */
 static uint64_t time_to_forget(uint64_t unpaid_ns, uint64_t bound_ns)
 {
 	double part = (double)min_u64(unpaid_ns, bound_ns) / (double)bound_ns;

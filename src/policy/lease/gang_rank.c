@@ -5,7 +5,7 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/arbiter_inside.h"
 
-/* While the device is kept free for a gang, another tenant gets a lease only if at least this much time is left. */
+/* While a gang gathers its devices, another tenant gets a lease only if the gang needs this device at least this much later. */
 #define SHORT_LEASE_NS UINT64_C(2000000)
 /* The most quanta by which a gang's virtual time may fall behind on one device while the gang waits for another device. */
 #define LAG_QUANTA 4.0

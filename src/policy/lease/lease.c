@@ -105,7 +105,10 @@ bool lease_any_drain(const struct arbiter *a)
 	return false;
 }
 
-/* Soon after a change of state, it is a launch that was under way. Later, the tenant ignores its state. */
+/*
+ * The tenant has work although its state is STOP. Soon after STOP began, this is a launch that had already passed the gate, so
+ * the tenant gets a drain. Later, the tenant does not obey its state, and its work counts as overrunning.
+ */
 static void close_stray(struct arbiter *a, struct tenant *t)
 {
 	if (a->clock - t->held_at > a->config.drain_min_ns) {
@@ -151,7 +154,7 @@ static void interrupt_holder(struct arbiter *a, struct tenant *t)
 
 	a->close_reason = CLOSE_FOR_URGENT;
 	lease_close_for(a, t, ARBITER_END_PRIORITY);
-	/* If the urgent holder is interrupted itself, the lease later goes back to the first tenant. */
+	/* If the urgent holder is interrupted itself, the lease later goes back to the tenant that was interrupted first. */
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
 	a->interrupted = a->holder;

@@ -54,7 +54,7 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 	return fmin(SLICE_MAX_NS, charge_bucket_ns(a, t));
 }
 
-/* The most tokens of an idle tenant: enough for the pause between two training steps, or for a lease if that is more. */
+/* The most tokens of an idle tenant: those of a pause between two training steps, or enough for a lease if that is more. */
 static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
@@ -70,15 +70,15 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = charge_bucket_ns(a, t);
 
 	/*
-	 * A waiting tenant saves up tokens. An idle tenant saves enough for a pause between steps; after a longer pause, only
-	 * enough for a lease. With a full bucket after each pause, it would visibly exceed its cap.
+	 * A waiting tenant saves up tokens. An idle tenant keeps the tokens of a pause between two steps; after a longer pause,
+	 * only enough for a lease. With a full bucket after each pause, it would visibly exceed its cap.
 	 */
 	if ((!t->demand && !t->running) || t->arrived) {
 		double keeps = charge_tokens_kept(a, t);
 
 		/*
-		 * A tenant that was active before filled_at has been idle for less than free_after_ns. It keeps enough tokens
-		 * for the pause between two training steps, or all its tokens if they are more.
+		 * A tenant that was active before filled_at has been idle for less than free_after_ns. It keeps the tokens that
+		 * it gathers in the pause between two training steps, or all its tokens if they are more.
 		 */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = fmax(tokens_of_pause(a, t), t->tokens_ns);
@@ -265,7 +265,7 @@ static void charge_free(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* If the tenant began work that it might not begin, counts the charge since the last such begin (arbiter.h: Obedience). */
+/* If the tenant began work without permission, counts the charge since the last such begin (arbiter.h: Obedience). */
 static void count_unauthorized(const struct arbiter *a, struct tenant *t)
 {
 	uint64_t late_until = t->held_at + a->config.drain_max_ns;
@@ -274,7 +274,7 @@ static void count_unauthorized(const struct arbiter *a, struct tenant *t)
 
 	if (!is_trusted)
 		t->disobeyed_at = 0;
-	/* A thread at the gate is running for a moment too, but neither busy nor launching. */
+	/* A thread that is then held at the gate has set `launching` for a moment, so only `busy` shows that work began. */
 	if (permits_launch(t->state) || t->state == LEASE_PACED || t->part.is_group ||
 	    !is_trusted || a->clock <= late_until || !(t->launched || (t->began && t->seen.busy)))
 		return;

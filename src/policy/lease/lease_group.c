@@ -260,7 +260,7 @@ static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 		sum.launching |= t->running && t->seen.launching;
 		sum.stopped = sum.stopped && t->seen.stopped;
 		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
-		/* Members run at once: the longest member's work decides, or the whole GPU's time for all work. */
+		/* Members run at once: their work takes as long as the longest, or as all of it on the whole GPU if longer. */
 		longest_ns = fmax(longest_ns, own_ns);
 		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);
 	}

@@ -18,7 +18,7 @@
 #define HOLD_LEAST_NS 1e5 /* shorter holds are skipped */
 /* After its step, a tenant that owes more than this is held even when hold_ns (struct step_pace) is over. */
 #define DEBT_NS 2e7
-/* A tenant without short steps is held when its lead over its share exceeds this. */
+/* A tenant without short steps is held when it is ahead of its share, or above its cap, by more than this. */
 #define AHEAD_NS 1e6
 #define AHEAD_LEFT_NS 5e5   /* a hold for a lead ends when the lead is less than this */
 #define CAP_LEFT_NS 0       /* a hold for a cap ends when the tenant has this many tokens */
@@ -87,7 +87,7 @@ static bool takes_part(const struct tenant *t)
 	return wants(t) || t->credit_ns < 0;
 }
 
-/* The fraction of GPU time that the tenant is due by weight if it wants the GPU now. */
+/* The tenant's fraction of GPU time, by weight among the tenants that take part, if it wants the GPU now. */
 static double due_part(const struct arbiter *a, const struct tenant *t)
 {
 	double weights = 0;
@@ -252,7 +252,7 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/* Also if no tenant ran: a held tenant must run again if the tenants for which it is held never launch. */
+/* Credits grow even while no tenant runs. Otherwise a tenant would stay held if those for which it is held never launch. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
 	/* A capped tenant is not owed the time that its cap keeps from it. */

@@ -37,7 +37,7 @@
 #define TURNS_LEAST_NS UINT64_C(25000000)
 #define TURNS_LONGEST_NS UINT64_C(100000000)
 
-/* Of a process on the device. Nothing is trusted. */
+/* One observation of a process on the device. No value is trusted. */
 struct turns_observation {
 	bool waits;           /* a thread is held at the gate */
 	bool works;           /* a thread is between gate and driver, or work is in flight */
@@ -56,7 +56,7 @@ struct turns_process {
 	uint64_t came_at;   /* when is_present last became true */
 	uint64_t served_ns; /* time that it had the turn */
 	uint64_t worked_at; /* latest work, or begin of its turn if later */
-	/* latest launch, observation without work, or begin of its turn */
+	/* time of the latest of three events: a launch, an observation without work, the begin of its turn */
 	uint64_t launched_at;
 	uint64_t launched_inflight_ns; /* predicted work in flight at launched_at */
 	bool has_patience;

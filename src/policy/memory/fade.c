@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Since at_ns, also fractions; 0 if the clock went back. */
+/* The number of half-lives since at_ns, with fractions; 0 if there is no fading, or if the clock went back. */
 static double half_lives(const struct fade *f, uint64_t now_ns, uint64_t half_life_ns)
 {
 	if (!half_life_ns || !f->at_ns || now_ns <= f->at_ns)

@@ -3,8 +3,8 @@
  * fit at once. Pure policy on plain data: the input is an observation of each tenant, the output is which tenants should be on
  * their GPUs. A tenant of several GPUs is on all of them or on none, because its work needs all.
  *
- * - Tenants that fit together stay. A tenant is moved only to make room for another that needs room. - A tenant needs room if
- * it is out and has work, or has an allocation that waits. Such tenants form a queue. The first is
+ * - Tenants that fit together stay. A tenant is moved only to make room for another that needs room.
+ * - A tenant needs room if it is out and has work, or has an allocation that waits. Such tenants form a queue. The first is
  *   served first, and no other may overtake it on a GPU that it needs, unless the first would not fit even if all others left.
  *   A queued tenant keeps all its GPUs from the tenants behind it, so no other tenant comes before it twice.
  * - Tenants leave to make room in this order: tenants without work for `idle_ns`, the longest idle first, then tenants whose
@@ -36,7 +36,7 @@ struct swap_schedule_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
-	/* an order to leave is given up after this long, and four times the move's length, without progress */
+	/* an order to leave is given up after this long without progress, or four times the move's length if longer */
 	uint64_t answer_ns;
 	double move_part; /* part of the time that moves may take, 0 to 1 */
 	/* the longest turn is at most this many times the shortest, whatever the weights */
@@ -132,5 +132,5 @@ uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64
  */
 uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part);
 
-/* Waiting helps: the tenant is queued and has no room now, but would have room if all tenants that obey orders left. */
+/* True if the tenant is queued, and has no room now, but would have room if all tenants that obey orders left. */
 bool swap_schedule_can_ever_fit(const struct swap_schedule *r, int tenant);

@@ -52,7 +52,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/* On the GPU, or reserved there for the tenant's return. Nothing is reserved for one that found no room. */
+/* The tenant's bytes on the GPU, or reserved there for its return. Nothing is reserved if it found no room (is_short). */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];

@@ -80,7 +80,7 @@ static bool share_a_card(const struct swap_schedule_tenant *a, const struct swap
 	return false;
 }
 
-/* Relative to the least weight among the tenants that work or wait on its GPUs. */
+/* The tenant's weight divided by the least weight among the tenants that work or wait on its GPUs; at most weight_most. */
 static double weight_factor(const struct swap_schedule *r, const struct swap_schedule_tenant *t)
 {
 	double least = weight_of(t);
@@ -239,7 +239,7 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 	return t->is_used && !t->should_be_in && !t->seen.is_out_by_user && !t->needs_since_ns;
 }
 
-/* For each GPU. An idle tenant is out and not queued. */
+/* The memory of all idle tenants, for each GPU. An idle tenant is out and not queued. */
 struct idle_memory {
 	struct room out;                     /* bytes to move back if all idle tenants return */
 	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* this GPU is one of an idle tenant's GPUs */

@@ -11,7 +11,7 @@ uint64_t gpu_account_ns(const struct gpu_account_interval *i)
 {
 	uint64_t ns = i->passed_ns;
 	if (i->has_samples) {
-		/* if the driver has no sample of the task, the task did nothing */
+		/* A task without a sample counts as idle. */
 		if (!i->has_sample || !(i->share > 0))
 			return 0;
 		ns = sample_ns(i);

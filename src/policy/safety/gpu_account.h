@@ -18,7 +18,11 @@ struct gpu_account_interval {
 	uint64_t frozen_ns;
 	bool was_present, is_present; /* held memory at the interval's begin, and at its end */
 	bool has_samples;             /* the driver reports samples at all */
-	bool has_sample; /* the driver reported a sample of this task since the last census */
+	/*
+	 * the driver reported a sample of this task since the last census, or the caller estimates the share
+	 * (gpu_account_unlisted())
+	 */
+	bool has_sample;
 	double share;    /* use in the latest sample, 0 to 1 */
 	uint64_t gap_ns; /* time between the last two samples; 0: there was only one */
 };

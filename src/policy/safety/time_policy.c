@@ -48,7 +48,7 @@ double time_unexplained(const struct time_claim *claim, unsigned count, double b
 	return above_slack(busy);
 }
 
-/* Returns the largest share charged in any 150 ms of the last second, for work that the tenant might begin. */
+/* Returns the largest share charged in any 150 ms of the last second, for work that the tenant was allowed to begin. */
 static double authorized_peak(const struct time_claim *k)
 {
 	const struct time_reading reading = { .peak = k->peak_150ms,

@@ -42,7 +42,7 @@ struct time_reading {
 	double certain, likely;
 	/* shares of the last second: all that was charged, and the part of it that was unauthorized (see above) */
 	double charged, unauthorized;
-	double share; /* of the GPU's time, which the tenant may use: struct time_claim */
+	double share; /* share of the GPU's time that the tenant may use: struct time_claim */
 };
 
 /*
@@ -75,9 +75,9 @@ struct time_claim {
  * Sets the last three fields of all tenants of a GPU. `busy`: share of the time in which the GPU worked for tenants.
  *
  * Samples are certain up to the charge plus the time that no charge explains. All samples are certain if the tenant was charged
- * for nothing that it might do, or if the other tenants have samples for all their charges. is_any_foreign: a process without a
- * tenant may work too. Nothing is known of its time, so then no time above the charge is certain, except with a charge of
- * nothing.
+ * for no work that it was allowed to begin, or if the other tenants have samples for all their charges. is_any_foreign: a
+ * process without a tenant may work too. Its time is unknown. So then no time above the charge is certain, unless the tenant
+ * was charged for no allowed work.
  *
  * A tenant's share is what the charges of the others leave, and at least its part by guarantees among the tenants that use the
  * GPU. Those without a guarantee divide what the guarantees leave. It is at most the tenant's cap.

@@ -71,7 +71,10 @@ struct violation_track {
  * censuses before the tenants' processes have found a restarted daemon. Returns true if the process is an offender.
  */
 bool violation_confirm(struct violation_track *track, uint64_t now_ns, uint64_t interval_ns);
-/* Returns true if a census has shown an unregistered process of the tenant in the last VIOLATION_MEMORY_INTERVALS, or minute. */
+/*
+ * Returns true if a census has shown an unregistered process of the tenant within the last VIOLATION_MEMORY_INTERVALS census
+ * intervals, or within VIOLATION_MEMORY_LEAST_NS if that is longer.
+ */
 bool violation_is_suspected(const struct violation_track *track, uint64_t now_ns,
 			    uint64_t interval_ns);
 

@@ -36,7 +36,10 @@ struct bind_job {
 	struct lock_observation *observed_lock; /* the node's lock as last seen, and since when */
 	struct decision decision;               /* owned */
 	char *shares;                           /* the decision's shares, as text */
-	/* Each is the job's last action, because it may free the job. After on_wait(), call job_resume() when in_ns is over. */
+	/*
+	 * Callbacks of the owner, which may free the job, so the job does nothing after calling one. After on_wait(), the owner
+	 * calls job_resume() when in_ns has passed.
+	 */
 	void (*on_end)(struct bind_job *job, const struct error *err);
 	void (*on_wait)(struct bind_job *job, uint64_t in_ns);
 	void *owner;
@@ -53,7 +56,7 @@ struct bind_job {
 	char *holder; /* API path of the pod that holds the lock; NULL if the lock names no pod */
 	unsigned refusals; /* number of writes that the server answered with "forbidden" */
 	bool is_waiting_for_lock;
-	/* each: that write was sent, so it may have taken effect */
+	/* whether the write that annotates, locks or binds was sent, so that it may have taken effect */
 	bool may_be_annotated, may_be_locked, may_be_bound;
 	struct error why; /* during the undo steps: why the binding failed */
 };
@@ -77,7 +80,7 @@ void job_start_step(struct bind_job *job, enum bind_step step);
 void job_finish(struct bind_job *job, const struct error *err);
 /* Undoes what was written, then ends the job as job_finish() does. */
 void job_fail(struct bind_job *job, const struct error *why);
-/* Repeats the step after a pause, which grows from at_least_ns to most_ns with each repetition. */
+/* Repeats the step after a pause from at_least_ns to most_ns, which grows with each repetition (backoff.h). */
 void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
 
 /* Handle an object that a step read. bind_on_holder() gets the pod that holds the lock, or NULL if that pod is gone. */

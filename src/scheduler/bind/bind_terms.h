@@ -11,7 +11,7 @@ struct kube_client;
 /* A value of 0 or NULL selects the default. */
 struct bind_terms {
 	struct kube_client *client; /* required; must outlive the binder */
-	const char *component;      /* the source of the binder's events: "allot-scheduler" */
+	const char *component;      /* source of the binder's events; default "allot-scheduler" */
 	/* longest time of a binding, including its wait for the lock; default BIND_LIMIT_NS */
 	uint64_t limit_ns;
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */

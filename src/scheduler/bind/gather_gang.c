@@ -75,7 +75,7 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 	return r;
 }
 
-/* Returns true if `w` no longer waits. Callbacks may have removed others too, so walk the list from its start then. */
+/* True if `w` no longer waits. Then walk the list from its start, because callbacks may have removed other entries too. */
 static bool start_if_permitted(struct gather *g, struct waiting *w)
 {
 	struct error err;

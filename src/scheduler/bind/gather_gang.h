@@ -1,7 +1,7 @@
 /*
- * Holds back the bindings of a gang (pods that are placed together or not at all) until bind calls have come for the gang's
- * size. Meanwhile kube-scheduler keeps the pods' other resources, such as host memory. A binding that waits too long fails with
- * EAGAIN, but the pod's GPUs stay reserved. Pods outside gangs do not wait. Not thread-safe.
+ * Holds back the bindings of a gang (pods that are placed together or not at all) until kube-scheduler has sent bind calls for
+ * as many pods as the gang's size. Meanwhile kube-scheduler keeps the pods' other resources, such as host memory. A binding
+ * that waits too long fails with EAGAIN, but the pod's GPUs stay reserved. Pods outside gangs do not wait. Not thread-safe.
  */
 #pragma once
 

@@ -165,7 +165,7 @@ static void check(void *data)
 	struct model_eviction victims[EVICTOR_AT_ONCE];
 	v->tokens += v->tokens < EVICTOR_AT_ONCE;
 	if (v->terms.may_act(v->terms.data) && model_check_ready(v->terms.model, NULL) >= 0) {
-		/* Wait for EVICTOR_AT_ONCE tokens: fewer may not suffice to evict all pods that must make room for one. */
+		/* Wait for EVICTOR_AT_ONCE tokens: to make room for one pod, several pods may have to be evicted together. */
 		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
 						    v->tokens == EVICTOR_AT_ONCE ? v->tokens : 0);
 		v->tokens -= (unsigned)count;

@@ -27,7 +27,7 @@ struct evictor_terms {
 	void *data;
 };
 
-/* The evictor evicts one pod per second on average, and at most this many at once. */
+/* The evictor evicts at most one pod per second on average, and at most this many at once. */
 #define EVICTOR_AT_ONCE 8
 
 struct evictor_counts {

@@ -123,7 +123,10 @@ static void synced(void *data)
 	set_synced(s);
 }
 
-/* True if the list is forbidden for good. A server that has just started forbids all lists for a while. */
+/*
+ * Whether a forbidden list is forbidden for good: true if all lists that must be permitted work. A server that has just started
+ * forbids all lists for a while.
+ */
 static bool is_permanent(const struct feed *feed)
 {
 	bool is = true;

@@ -24,7 +24,10 @@ struct lease {
 /* Reads a Lease. Returns -EINVAL if it is malformed; err names the field. */
 int lease_read(const json_t *object, struct lease *ret, struct error *err);
 
-/* Make a new Lease, or a patch of the version read. Empty `holder`: a release. The caller frees the text; NULL: no memory. */
+/*
+ * Make the JSON of a new Lease, or of a patch that applies only to lease->version. An empty `holder` releases the Lease. The
+ * caller frees the text; NULL if memory runs out.
+ */
 char *lease_body(const char *in_namespace, const char *name, const struct lease *lease);
 char *lease_patch(const struct lease *lease);
 

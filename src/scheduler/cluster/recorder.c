@@ -236,7 +236,7 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 	return true;
 }
 
-/* True if both rate limits permit this event. If only r->nodes refuses, the token of r->events is lost. */
+/* True if both rate limits permit to report this filter call. If only r->nodes refuses, the token of r->events is lost. */
 static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !token_bucket_take(&r->events, 1, now_ns) &&

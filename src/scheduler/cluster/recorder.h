@@ -2,10 +2,11 @@
  * Reports the results of filter calls (which nodes a pod fits) as Kubernetes events of the pods (filter_events.h), after the
  * call was answered. Call from the client's thread.
  *
- * kube-scheduler filters a waiting pod again and again. The pod gets one event per reason, with a count, as by client-go's
- * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. Per second, all pods
- * together get at most RECORDER_PER_SECOND events, with at most about RECORDER_NODES unfit nodes. Further events are dropped,
- * which does no harm: kube-scheduler filters the pod again, and that call may cause the event.
+ * kube-scheduler filters a waiting pod again and again. The pod has one event per reason, whose count grows, as by client-go's
+ * recorder. The first call in which no node fits is reported at once, later ones after 5 s, 10 s, 20 s and so on, up
+ * to RECORDER_INTERVAL_MAX_NS. Per second, at most RECORDER_PER_SECOND calls of all pods are reported, with at most about
+ * RECORDER_NODES unfit nodes; each call may write several events. A call that is not reported does no harm: kube-scheduler
+ * filters the pod again, and that call may be reported.
  */
 #pragma once
 
@@ -39,7 +40,7 @@ void recorder_record_placement(struct recorder *recorder, const struct decision 
 
 struct recorder_counts {
 	uint64_t sent;
-	uint64_t suppressed; /* results of filter calls that got no event */
+	uint64_t suppressed; /* failed filter calls and chosen nodes that got no event */
 	unsigned pods;
 };
 struct recorder_counts recorder_counts(const struct recorder *recorder);

@@ -22,7 +22,7 @@ static bool is_opportunistic(const struct model *m)
 	return m->fit.request->is_opportunistic;
 }
 
-/* NULL if card i's measured use is known. While it is unknown, guaranteed compute counts for an opportunistic pod. */
+/* NULL if card i's measured use is known. While it is unknown, guaranteed compute counts as used for an opportunistic pod. */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct use *u = &node->use;
@@ -53,7 +53,7 @@ static bool explain_is_cooling(const struct model *m, const struct model_node *n
 	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
-/* Shows how much compute of card i is taken for an opportunistic pod, and the figures from which that follows. */
+/* Shows how much compute of card i an opportunistic pod may not use, and the figures from which that follows. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);

@@ -90,7 +90,7 @@ static const char *end_of_names(const char *at, const char *end, size_t *ret_cou
 	return at < end && *at == ']' ? at : NULL;
 }
 
-/* `bytes` is the size of the names' text, which follows the names. Takes ownership of `object`. */
+/* `bytes` is the size of the names' text, which is stored after the array `name`. Takes ownership of `object`. */
 static struct call_args *make(json_t *object, size_t count, size_t bytes)
 {
 	struct call_args *args = malloc(sizeof(*args) + count * sizeof(args->name[0]) + bytes);

@@ -19,7 +19,7 @@ struct call_name {
 
 struct call_args {
 	unsigned references;
-	json_t *object; /* the arguments, perhaps without NodeNames, which `name` has; owned */
+	json_t *object; /* the arguments; perhaps without NodeNames, since `name` has them; owned */
 	/* list of Node objects, a part of `object`; NULL if there are none; if there are some, NodeNames is ignored */
 	const json_t *whole;
 	/* the call names nodes and sends no Node objects; a null list of names counts as empty */

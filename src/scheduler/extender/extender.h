@@ -16,8 +16,8 @@
 
 /*
  * Returns the nodes that the pod fits: names (nodeCacheCapable), or Node objects if the call sent these. An autoscaler sends
- * Node objects of nodes that do not exist yet, so these are judged by their own content. Other nodes get the reason in HAMi's
- * words, "3/8 CardInsufficientMemory, 5/8 CardNotHealth". Nodes where evictions would not help go to
+ * Node objects of nodes that do not exist yet, so these are judged by their own content. A node that the pod does not fit gets
+ * the reason in HAMi's words, "3/8 CardInsufficientMemory, 5/8 CardNotHealth". Nodes where evictions would not help go to
  * FailedAndUnresolvableNodes.
  *
  * Reserves nothing, with one exception: a call with node names reserves room for the pod's whole gang (extender_gang.h), if

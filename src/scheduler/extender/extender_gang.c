@@ -150,7 +150,7 @@ void extender_gang_filter(struct model *m, const struct extender_call *call, jso
 	if (gang_judge(&counts) == GANG_NONE || gang_state_of(member) == GANG_NEEDS_NO_CARDS ||
 	    !member->pod->request)
 		return;
-	/* answer() expects the pod to be charged, so undo meanwhile that extender_call_begin() has removed the charge. */
+	/* extender_call_begin() removed the pod's charge, but answer() needs it: restore it until answer() has returned. */
 	model_restore_charge(member->pod);
 	answer(m, member, names, ret);
 	model_suspend_charge(member->pod);

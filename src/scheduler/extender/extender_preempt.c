@@ -78,7 +78,7 @@ static bool is_before(const struct model_pod *a, const struct model_pod *b)
 	return a_fills != b_fills ? a_fills : a->priority < b->priority;
 }
 
-/* Sorts in the order of eviction. Of equal pods, the last that was charged to the node comes first, as in its list. */
+/* Sorts in the order of eviction. Of equal pods, the one charged last comes first, as in the node's list of pods. */
 static void sort_by_priority(struct model_pod **pod, size_t count)
 {
 	for (size_t i = 1; i < count; i++)

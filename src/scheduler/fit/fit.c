@@ -382,7 +382,10 @@ static bool find_serving_cards(struct fit *fit, const struct inventory *inventor
 	return false;
 }
 
-/* If even pick_part() exceeds the quota, only init containers can help: they use less of it when they share cards. */
+/*
+ * If the cards of pick_part() exceed the quota, those of place_part() can be within it only if the pod has init containers. An
+ * init container that gets the same cards as other containers uses less of the quota.
+ */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	if (place_all(fit, inventory, pick_part, ret) == 0)

@@ -79,7 +79,10 @@ static bool has_resources(const struct fit *fit, const struct inventory *invento
 	return !(fit->request->names & ~inventory->served_names);
 }
 
-/* The first reason: not served, use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute. */
+/*
+ * If several reasons apply, returns the first of: not served, use unknown, unhealthy, cordoned, type, UUID, slots, mutex,
+ * quota, memory, compute.
+ */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)

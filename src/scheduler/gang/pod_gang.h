@@ -4,8 +4,8 @@
  *
  *     pending -> reserved -> waits to bind -> binding -> bound
  *
- * Room is reserved for as many pods as the gang's size, or for none. No pod is bound until bind calls wait for that many pods,
- * each for its reserved node. By then kube-scheduler has found all other resources for them too.
+ * Room is reserved for as many pods as the gang's size, or for none. No pod is bound until that many pods have a waiting bind
+ * call, each for its reserved node. By then kube-scheduler has found all other resources for them too.
  */
 #pragma once
 

@@ -10,7 +10,7 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/inventory/inventory.h"
 
-/* Plausible figures. With less memory than this bound, one percent would round to 0 MiB, which means no limit. */
+/* Bounds of plausible figures. One percent of less than MEMORY_LEAST_MIB would round to 0 MiB, which means no limit. */
 #define MEMORY_LEAST_MIB 100
 #define MEMORY_MOST_MIB (UINT64_C(16) << 20)
 #define CORES_MOST_PCT 10000

@@ -24,8 +24,8 @@ bool gang_room_without(struct model *model, struct gang *gang, const struct gang
 
 /*
  * Marks the nodes of a backfill reservation for the gang (backfill_reservation.h). If running pods' deadlines make room within
- * RESERVATION_MOST_S, these nodes have room first, and *ret_room_by_s is that time (s since 1970), else 0. False if the gang
- * would have no room even without the pods that are in no gang and do not outrank it.
+ * RESERVATION_MOST_S, marks the nodes that have room earliest, and *ret_room_by_s is that time (s since 1970), else 0. False if
+ * the gang would have no room even without the pods that are in no gang and do not outrank it.
  */
 bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
 			   size_t needed, int64_t *ret_room_by_s);

@@ -49,7 +49,7 @@ void model_backfill_advance(struct model *m)
 	model_backfill_end(m, m->reservation);
 }
 
-/* Whether Kubernetes ends the pod before the gang has room. */
+/* Whether Kubernetes would end the pod, if it began now, by the time at which the gang has room. */
 static bool ends_in_time(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->member && pod->lifetime_s && m->wall_s &&

@@ -111,7 +111,10 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 	member->pod->reserved.expires_ns = gang->reserved_until_ns;
 }
 
-/* Drops the gang's reservations if too few pods exist or their sizes differ, unless a pod is bound or being bound. */
+/*
+ * Finds the gang's size again after its pods changed. Drops the gang's reservations if too few pods exist or the sizes that
+ * they name differ, unless a pod is bound or being bound.
+ */
 static void update_size(struct model *m, struct gang *gang)
 {
 	gang->size = gang->conflicting_size = 0;

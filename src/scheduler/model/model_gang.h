@@ -57,7 +57,7 @@ static inline const char *gang_name(const struct gang *gang)
 
 /*
  * Adds the pod to the gang that its annotations name; if they name none, removes the pod from its gang. `gang_error` says what
- * is malformed in the annotations (code 0: nothing); its text is kept. Returns 0 or -ENOMEM.
+ * is malformed in the annotations (code 0: nothing); its text is copied. Returns 0 or -ENOMEM.
  */
 int model_gang_join(struct model *model, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_annotations *annotations, const struct error *gang_error,
@@ -101,6 +101,7 @@ bool model_backfill_bars(const struct model *model, const struct model_node *nod
 /* Returns the name of the gang with the backfill reservation; "" if there is none. */
 const char *model_backfill_name(const struct model *model);
 
-/* Ends pauses and reservations that have expired. */
+/* ---- model_gang.c ---- */
 
+/* Ends pauses and reservations that have expired. */
 void model_gangs_advance(struct model *model);

@@ -223,9 +223,9 @@ void model_count_request(struct model *model, const struct request *request);
  */
 const struct place_histogram *model_histogram(struct model *model);
 /*
- * Returns the value, at model_histogram()'s last prices, of the room that m->fit's request would take from other requests on
- * these cards, each share on the card where it takes least. MODEL_ROOM_ALL, all the cluster's room, if the request does not
- * fit. `room`: the node's current tally; NULL: counted here.
+ * Returns the value of the room that m->fit's request would take from other requests on these cards, at the prices of the last
+ * model_histogram(). Each share goes to the card where it takes least. If the request does not fit, returns MODEL_ROOM_ALL, the
+ * value of all the cluster's room. `room`: the node's current tally; NULL: counted here.
  */
 #define MODEL_ROOM_ALL 1.0
 double model_room_loss(struct model *model, const struct inventory *inventory,

@@ -28,7 +28,10 @@ struct model_room {
 	struct histogram histogram;
 	uint64_t new_kinds; /* bit k is set if kind k has not been counted on any node yet */
 	uint64_t total[PLACE_KINDS_MAX];
-	/* Incremented when a card type's string was freed, which makes `memo` invalid: another may get its address. From 1. */
+	/*
+	 * Incremented when a card type's string was freed: another string may get its address, so all entries of `memo` are
+	 * invalid. Begins with 1, because 0 marks unused entries.
+	 */
 	uint64_t generation;
 	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL before the first use */
 };

@@ -1,7 +1,7 @@
 /*
- * How busy a node's cards are, as allotd measures it and writes it in an annotation (kube/own/node_cards.h). A measurement is valid
- * for USE_FRESH_NS after the scheduler saw the annotation change. So the measurement of a dead allotd soon becomes invalid. A
- * restarted scheduler ignores the annotation until it changes. No I/O and no clock; not thread-safe.
+ * How busy a node's cards are, as allotd measures it and writes it in an annotation (kube/own/node_cards.h). A measurement is
+ * valid for USE_FRESH_NS after the scheduler saw the annotation change. So the measurement of a dead allotd soon becomes
+ * invalid. A restarted scheduler ignores the annotation until it changes. No I/O and no clock; not thread-safe.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* Three times the longest interval between allotd's reports, at its setting kube_use_window = 5m. */
+/* allotd reports at least every 60 s if its setting kube_use_window is 5m. This is three times as long. */
 #define USE_FRESH_NS (UINT64_C(180) * 1000000000)
 
 struct inventory;

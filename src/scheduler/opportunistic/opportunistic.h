@@ -43,7 +43,8 @@ struct opportunistic_card {
 /*
  * Returns the compute that an opportunistic pod may not use. If the use is unknown: all guarantees and borrowed compute. Else,
  * in a cooldown: all of the card's compute. Otherwise the sum of
- *   - the measured use (peak_pct) plus the margin, up to the guarantees at that time (held_pct); the use, if it exceeded these
+ *   - the measured use (peak_pct) plus the margin, but not more than the guarantees at that time (held_pct); only the use, if
+ *     that alone is more than these guarantees
  *   - all newer guarantees
  *   - the compute that other opportunistic pods borrowed
  */

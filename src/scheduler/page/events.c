@@ -34,7 +34,7 @@ struct events {
 	struct history history;
 	/* the model's `generation`, and the time, when events were last made */
 	uint64_t generation, checked_ns;
-	bool is_due; /* a reader still lacks an event, even if the model is unchanged */
+	bool is_due; /* make events at the next tick, even if the model is unchanged */
 	bool led;
 };
 

@@ -1,5 +1,6 @@
 /*
- * Records how much of the cluster was assigned in the last ten minutes, for a page that has just been loaded. Not thread-safe.
+ * Records how much of the cluster was assigned in the last ten minutes, for a page that has just been loaded. Has no records of
+ * times at which the page had no reader (events.c). Not thread-safe.
  */
 #pragma once
 

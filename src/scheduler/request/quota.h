@@ -4,7 +4,8 @@
  *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
  *     limits.nvidia.com/gpucores: 300      percent of a card's compute
  *     limits.nvidia.com/gpu: 4             shares of cards; neither Kubernetes nor HAMi enforces this key
- *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes counts only the amounts that containers name
+ *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes enforces these keys too, but counts
+ *                                              only the amounts that containers name
  *
  * requests.nvidia.com/gpu is not read, because Kubernetes itself enforces it exactly. No I/O and no global state.
  */

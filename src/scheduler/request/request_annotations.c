@@ -105,7 +105,7 @@ static int add_policy(const char *word, struct request *request, struct place_re
 	return 0;
 }
 
-/* If no word names an evaluator, "spread" applies. If all evaluators rank cards equally, the least fragmented come first. */
+/* If no word names an evaluator, "spread" applies. "fragment" decides among cards that the other evaluators rank equally. */
 static int read_gpu_policy(const char *text, struct request *request, struct place_request *place,
 			   struct error *err)
 {

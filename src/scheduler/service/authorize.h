@@ -1,7 +1,7 @@
 /*
  * Decides which client may use which verb of allot-scheduler. The verbs in the setting client_verbs need a client certificate
- * from client_ca. The token in token_file also permits explanations and metrics, because people and Prometheus request these.
- * Main thread only.
+ * from client_ca. If token_file is set, explanations and metrics need its token, because people and Prometheus request these; a
+ * certificate suffices instead if client_verbs has the verb. Main thread only.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
 #include "scheduler/service/config.h"
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
-#define DEBUG_LEAST 4 /* from this klog verbosity (--v) on, each step is logged */
+#define DEBUG_LEAST 4 /* least klog verbosity (--v) that becomes log_level = debug */
 
 /* `wanted` is the value that asks for what allot-scheduler always does; the other value is refused. */
 static int only(bool wanted, const char *value, char ret[TEXT_MAX], struct error *err)

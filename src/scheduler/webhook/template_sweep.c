@@ -28,7 +28,7 @@ struct template_sweep {
 	void *data;
 	struct alarm again;
 	struct kube_call *call; /* NULL while the alarm is set */
-	json_t *old;            /* metadata of old templates that no pod read so far names */
+	json_t *old;            /* metadata of old templates that pods read so far do not name */
 	/* the namespace whose pods are read and whose unused templates are then deleted */
 	char *in_namespace;
 	unsigned removed;

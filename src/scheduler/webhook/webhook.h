@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "scheduler/request/quota.h"
 
-/* Labels by which a pod opts out, if permitted. On a namespace they need the selector in the webhook's configuration. */
+/* Labels by which a pod opts out, if permitted. On a namespace, they work only by the selector in the webhook configuration. */
 #define WEBHOOK_LABEL "allot.dev/webhook"
 #define WEBHOOK_LABEL_HAMI "hami.io/webhook"
 #define WEBHOOK_IGNORE "ignore"

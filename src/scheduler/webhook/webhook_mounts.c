@@ -8,7 +8,10 @@
 
 #define PATH_BYTES 4096 /* PATH_MAX: nothing can be mounted at a longer path */
 
-/* Removes ".", ".." and needless slashes, but not symbolic links, which are on the node. False if the path is too long. */
+/*
+ * Resolves "." and "..", and removes needless slashes. Symbolic links stay, because only the node can resolve them. False if
+ * the path is too long.
+ */
 static bool normalize(const char *path, char ret[PATH_BYTES])
 {
 	size_t used = 0;

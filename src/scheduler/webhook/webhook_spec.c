@@ -124,7 +124,7 @@ static int add_mode(const struct conversion *c, json_t *selectors)
 	return add_selector(c->w, selectors, ATTRIBUTES ".type == \"mig\"", NULL, false, "");
 }
 
-/* As in policy/placement/place_request.c: a type matches any part of the product name in any case; a UUID must be equal. */
+/* As in place_request.c: a type matches any part of the product name, in small or capital letters; a UUID must be equal. */
 static int add_selectors(const struct conversion *c, json_t *selectors)
 {
 	static const char matches[] = "].exists(part, " ATTRIBUTES

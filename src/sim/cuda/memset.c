@@ -1,4 +1,4 @@
-/* A memset takes the time of the GPU's memory. It writes real bytes only where host memory has the contents (va.c). */
+/* A memset takes time at set_bytes_per_s. It writes real bytes only where host memory has the contents (va.c). */
 #include <string.h>
 
 #include "sim/cuda/sim.h"

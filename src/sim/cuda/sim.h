@@ -4,8 +4,8 @@
  * The server keeps the simulated GPUs ("cards"), their memory and their time. This library keeps handles, addresses and
  * captures. A block is GPU memory that the server accounts for.
  *
- * Lock order: sim.lock (tables, contexts, addresses), sim_capture_lock, sim_event_lock, the locks of the link. No lock is held
- * while a thread waits for the GPU's work.
+ * Lock order: sim.lock (tables, contexts, addresses), sim_capture_lock, sim_event_lock, the locks of the link. While a thread
+ * waits for the GPU's work, it holds at most the link's room_lock.
  */
 #pragma once
 

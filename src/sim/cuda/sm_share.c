@@ -40,7 +40,10 @@ static uint64_t part_of(const struct sim_card_info *info, const struct sim_step 
 	return SIM_MAX(SIM_MIN(busy, full) * ALL / full, 1);
 }
 
-/* Returns how long the SM with the most blocks works, as a multiple of the time of an SM that is not full. At least 1. */
+/*
+ * Returns how long the SM with the most blocks works, as a multiple of the time of an SM whose blocks have at most busy_threads
+ * threads together. At least 1.
+ */
 static double sm_length(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
 {
 	uint64_t most = (step->blocks - 1) / sms + 1;

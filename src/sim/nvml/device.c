@@ -47,7 +47,7 @@ SIMPLE(nvmlDeviceGetDisplayActive, int, 0)
 SIMPLE(nvmlDeviceGetDisplayMode, int, 0)
 SIMPLE(nvmlDeviceGetAccountingBufferSize, unsigned int, 4000)
 
-/* The simulated machine has no accounting, fans and counters, like real machines with H200. */
+/* A simulated GPU has no fans, no accounting, and none of the statistics that these calls would return. */
 #define NOT_SUPPORTED(symbol, ...) \
 	nvmlReturn_t symbol(nvmlDevice_t device, __VA_ARGS__) \
 	{ \

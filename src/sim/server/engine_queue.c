@@ -144,7 +144,7 @@ static struct engine_stream *next_to_start(const struct engine_proc *proc)
 	return oldest;
 }
 
-/* Work that has begun goes on. */
+/* Chooses the work that runs now: first the work that has begun, then the oldest, ENGINE_AT_ONCE pieces at most. */
 static void choose(struct engine_proc *proc)
 {
 	struct engine_stream *s;

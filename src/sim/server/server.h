@@ -151,7 +151,7 @@ void server_note(struct server *server, struct client *client, uint32_t type, ui
 /* Takes the oldest descriptor that came with the client's requests; the caller closes it. -1 if there is none. */
 int server_take_fd(struct client *client);
 
-/* Request handlers. False if the type is another handler's. True: handled, and replied to unless it is one-way. */
+/* Request handlers. False if the type is another handler's. True: handled; the reply may come later (SIM_STREAM_SYNC). */
 bool blocks_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool work_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool observe_handle(struct server *s, struct client *c, const struct sim_request_msg *m);

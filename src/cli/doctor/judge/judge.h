@@ -1,4 +1,4 @@
-/* Adds findings, good or bad, about what exists on the machine and has known facts. No I/O and no clock; thread safe. */
+/* Functions that turn the facts about a machine into findings, good or bad. No I/O and no clock; thread safe. */
 #pragma once
 
 #include "cli/doctor/judge/facts.h"

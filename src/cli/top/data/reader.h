@@ -26,7 +26,7 @@ bool reader_element(struct span *rest, struct span *ret_value);
 /* Returns the member with this key, or an empty span if there is none. */
 struct span reader_find(struct span object, const char *key);
 
-/* Returns true if the span is exactly this key, or this literal (null, true). */
+/* reader_is_key() returns true if the span is exactly this key; reader_is(), if it is this literal, such as null or true. */
 bool reader_is_key(struct span key, const char *name);
 bool reader_is(struct span value, const char *word);
 

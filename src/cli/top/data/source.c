@@ -76,8 +76,8 @@ static void finish(struct source *source, const struct error *err, const json_t 
 }
 
 /*
- * Sends `body`: a change, or a request that asks how far a move of memory has come. `move` is the next request of that kind. It
- * is stored in the source if memory is still moving, else freed. Takes ownership of `body` and `move`.
+ * Sends `body`: a change, or a request that asks how far a move of memory has come. `move` is the request to ask that the next
+ * time. It is stored in the source if memory is still moving, else freed. Takes ownership of `body` and `move`.
  */
 static void change_once(struct source *source, const char *op, json_t *body, json_t *move)
 {

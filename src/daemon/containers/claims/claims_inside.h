@@ -58,8 +58,8 @@ int claims_use_store(struct claims *claims, bool make, struct error *err);
 int claims_renew_store(struct claims *claims, struct error *err);
 
 /*
- * Begins a transaction, which also deletes the rows of claims that claims_undo() could not delete. After any error, call
- * claims_commit().
+ * Begins a transaction, which also deletes the rows of claims that claims_undo() could not delete. After any error, pass the
+ * error to claims_commit(), which rolls back.
  */
 int claims_begin(struct claims *claims, struct error *err);
 /* Returns true if the row's claim was taken back (claims_undo()). */

@@ -119,8 +119,8 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 		return r;
 	snprintf(parent, sizeof(parent), "%s/lib", state_dir);
 	/*
-	 * The hash tells builds apart. Deliberate collisions do not matter: only the daemon's user can write there. The
-	 * preload file contains the library's path in the container, so the hash includes this path.
+	 * The hash tells builds apart. Deliberate collisions do not matter: only the daemon's user can write to the state
+	 * directory. The preload file contains the library's path in the container, so the hash includes this path.
 	 */
 	uint64_t h = fnv64(fnv64(FNV64_BEGIN, bytes, size), INJECTION_LIBRARY_DIR,
 			   strlen(INJECTION_LIBRARY_DIR));

@@ -7,7 +7,7 @@
 #include "daemon/memory/swap/swap_orders.h"
 #include "daemon/tasks/namespace_use.h"
 
-/* A copy of the labels of a struct of figures.h, for more labels. */
+/* Copies the labels of a struct in figures.h, so that add() can append more labels. */
 static struct exposition_labels labels_of(const char *labels)
 {
 	struct exposition_labels more;
@@ -47,7 +47,7 @@ void emit_card_info(const struct metric *m, const struct metrics_figures *f, str
 	}
 }
 
-/* Fields of struct metrics_daemon that are samples of one metric, with the metric's one label. */
+/* Each row is one sample: the metric's name, the value of the metric's only label, and the field of struct metrics_daemon. */
 static const struct {
 	const char *metric, *label;
 	size_t value;

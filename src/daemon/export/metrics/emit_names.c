@@ -29,7 +29,7 @@ void emit_hami_devices(const struct metric *m, const struct metrics_figures *f, 
 		emit_value(m, &f->tenant_device[i], f->tenant_device[i].hami_labels, x);
 }
 
-/* Percent stay as they are, the asked share is in cards, and memory is in MiB. */
+/* METRIC_WHOLE: bytes become MiB. METRIC_PCT: percent become a number of cards, 0.3 for 30 %. METRIC_REAL: stays as it is. */
 static double value_of(const struct metric *m, const struct metrics_tenant_device *d)
 {
 	const void *value = (const char *)d + m->value;

@@ -74,7 +74,8 @@ struct metrics_card {
 	struct arbitration_figures arbitration;
 	bool used_known;
 	uint64_t memory_bytes, used_bytes, kept_bytes, foreign_bytes, draining_bytes, context_bytes;
-	bool has_sensor; /* the policy takes the processes' use from NVML, not from busy time */
+	/* policy feedback reads the processes' GPU use from NVML (feedback_sensor), not from allot's own measurement */
+	bool has_sensor;
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
 	bool is_healthy, is_cordoned;

@@ -1,7 +1,7 @@
 /*
- * A metric is a row of a table (rows*.c): name, type, unit, labels, help, where its value is in the figures, and the
- * function that writes its samples. The page of samples, `allotd --list-metrics` and the documentation are made from the
- * tables. Not thread safe.
+ * A metric is a row of a table (metrics_rows.c, rows_hami.c, rows_gpu_manager.c): name, type, unit, labels, help, where its
+ * value is in the figures, and the function that writes its samples. The page of samples, `allotd --list-metrics` and the
+ * documentation are made from the tables. Not thread safe.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
  * Metrics under gpu-manager's names (github.com/tkestack/gpu-manager, pkg/services/display). For each container, every metric
  * has one sample for all the container's cards ("total"). Metrics of use also have one sample per card ("gpu0"). Utilization is
- * in percent, requests in cards, memory in MiB.
+ * in percent, the requested GPU time in cards (0.3 for 30 %), memory in MiB.
  */
 #include "daemon/export/metrics/row.h"
 

@@ -109,7 +109,7 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 	}
 	/*
 	 * Replace the claim, if there is one. Either it has other terms: an earlier call made it, the answer to the kubelet was
-	 * lost, and the scheduler has chosen again. Or it is parked, so it has no tenant.
+	 * lost, and the scheduler has chosen again. Or it is parked (not in force, claims.h), so it has no tenant.
 	 */
 	if (claim && allocate_is_in_use(claim))
 		return error_set(
@@ -128,8 +128,8 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 
 /*
  * The kubelet gives an init container's slices also to the pod's other containers. These share the claim, because the init
- * container's mounts must stay valid. The request may also be another pod's, so changes by claims_override_terms() are undone
- * first. NULL if there is no such claim, or if that fails.
+ * container's mounts must stay valid. The kubelet may instead have given the slices to another pod. So the former pod's changes
+ * by claims_override_terms() are undone first. Returns NULL if there is no such claim, or if a change cannot be undone.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {

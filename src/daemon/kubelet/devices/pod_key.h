@@ -6,8 +6,8 @@
  *     pod/<UID>/<container>/<device>       the kubelet named <device> in Allocate (allocate_vcuda.h). The container is a guess:
  *                                          the kubelet's list of pod resources may later name another holder of the device.
  *
- * The name of an init container is followed by the stage of the pod's start in which it runs: daemon/state/pod_stage.h. Pure;
- * thread safe.
+ * In the key of an init container, "@" and the container's place in the pod follow the name, then "+" if it is a sidecar
+ * (daemon/state/pod_stage.h). Pure; thread safe.
  */
 #pragma once
 

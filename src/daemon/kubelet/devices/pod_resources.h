@@ -1,6 +1,6 @@
 /*
  * Tells which of our slices (slices.h) are held by pods. A thread asks the kubelet's pod-resources socket. A claim (a
- * container's right to slices) may have no process: the answer tells whether its pod still runs.
+ * container's right to slices) may have no process, although its pod still exists. The kubelet's answer shows such pods too.
  */
 #pragma once
 
@@ -31,9 +31,9 @@ struct pod_holder {
 };
 typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder);
 /*
- * Calls `each` for every holder; `each` must not call functions of this header, which take the same lock. First sets *ret_answer
- * and *ret_time_ns to the visited answer's pod_resources_answers() and pod_resources_time_ns(). Returns false without an answer
- * of the last minute, or if out of memory, perhaps after some calls.
+ * Calls `each` for every holder; `each` must not call functions of this header, which take the same lock. First sets
+ * *ret_answer and *ret_time_ns to the values that pod_resources_answers() and pod_resources_time_ns() have for this answer.
+ * Returns false if no answer is younger than a minute. Also returns false if out of memory, perhaps after some calls.
  */
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data,
 			uint64_t *ret_answer, uint64_t *ret_time_ns);

@@ -38,7 +38,10 @@ int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 	return 0;
 }
 
-/* Name of the card's NVLink domain (all GPUs linked to it, even through others): its first GPU's UUID. NULL without NVLink. */
+/*
+ * Returns the name of the card's NVLink domain. The domain has the card and all GPUs that are linked to it, directly or through
+ * other GPUs. Its name is the UUID of the first GPU in it. NULL if the card has no NVLink to another GPU.
+ */
 static const char *nvlink_domain(const struct place_node *model, unsigned card)
 {
 	uint64_t reached = UINT64_C(1) << card, before = 0;

@@ -36,5 +36,5 @@ struct dra_figures {
 /* Returns false if there is no driver. */
 bool dra_figures(const struct dra *dra, struct dra_figures *ret);
 
-/* Call when tenants' guarantees may have changed. NULL is allowed. */
+/* Call when tenants' promises of memory or guarantees of GPU time may have changed. NULL is allowed. */
 void dra_promises_changed(struct dra *dra);

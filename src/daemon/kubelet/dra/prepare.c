@@ -69,7 +69,10 @@ static void forget(struct preparation *p)
 	preparation_free(p);
 }
 
-/* A container calls "gpu/small", an alternative of request "gpu", just "gpu". So names of requests are cut at '/'. */
+/*
+ * "gpu/small" means the alternative "small" of the ResourceClaim's request "gpu". Containers refer to it as "gpu". So names of
+ * requests are cut at '/'.
+ */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));

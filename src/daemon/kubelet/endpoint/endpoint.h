@@ -21,9 +21,9 @@ struct plugin_watcher;
 TAILQ_HEAD(plugin_watchers, plugin_watcher);
 
 enum endpoint_role {
-	/* slices of GPUs; the answer to Allocate also has mounts and environment variables */
+	/* slices of GPUs; only this endpoint's answers to Allocate have mounts and environment variables */
 	ENDPOINT_SHARES,
-	/* units of memory (units.h); a second endpoint then offers the cards' time, as slices */
+	/* units of memory (units.h), for gpu-manager's resources; the slices of ENDPOINT_SHARES then stand for GPU time only */
 	ENDPOINT_MEMORY,
 };
 

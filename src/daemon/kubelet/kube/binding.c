@@ -71,7 +71,10 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/* *left: the shares in the annotation to-allocate, without the container's. -ESTALE if the container's are not as assigned. */
+/*
+ * *left gets the shares in the annotation to-allocate, except those of the container. Returns -ESTALE if the container's shares
+ * in the annotation are not the assigned ones (b->shares).
+ */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -257,7 +260,7 @@ static void begin(void *data)
 	}
 }
 
-/* Makes a binding whose first step, with the pod's `object` (NULL: none), is taken by the reactor. */
+/* Makes a binding, and lets the reactor begin with `step`. `object`: the Pod object, if the step needs it; else NULL. */
 static struct binding *new_binding(struct kube_client *client, const char *node,
 				   const struct kube_pod *pod, json_t *object, enum step step,
 				   binding_done done, void *data)

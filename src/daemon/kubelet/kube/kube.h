@@ -43,7 +43,7 @@ enum kube_withdrawal node_kube_withdrawal(const struct node_kube *kube);
 /* Stops the API client and the watches, and leaves the Node object as it is. NULL is allowed; returns NULL. */
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
-/* Call when the cards or shares of ResourceClaims may have changed: updates the Node object now instead of within 30 s. */
+/* Call when the cards, or the shares that ResourceClaims have, may have changed. Updates the Node object without a wait. */
 void node_kube_refresh(struct node_kube *kube);
 
 /* Call when claims were made or their containers became known: applies pods' annotations that change terms (live_terms.h). */

@@ -57,7 +57,7 @@ static void count_device(struct use_publisher *p, struct tenant *t, unsigned dev
 	if (!is_opportunistic(t, device)) {
 		if (charged_ns > d->published_ns)
 			card->charged_ns += charged_ns - d->published_ns;
-		/* Schedulers count guarantees outside held_pct as used in full. So add one only after a full window. */
+		/* Schedulers take a guarantee as used in full until held_pct has it. So add it only after a full window. */
 		if (now_ns - d->published_since_ns >= p->window_ns)
 			card->held_pct += t->terms.device[device].promise.cores_pct;
 	}

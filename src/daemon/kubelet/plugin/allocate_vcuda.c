@@ -19,8 +19,8 @@
 #include "daemon/kubelet/plugin/vcuda_request.h"
 
 /*
- * How long a call for memory waits if its amount is not that of the pod of the last call for cores (awaited_pod()). By then the
- * watch shows whether that pod has ended without a call for memory.
+ * A call for memory waits this long if its amount is not the one that the container of the last call for cores requests. By
+ * then the watch shows whether that container's pod (awaited_pod()) has ended without a call for memory.
  */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 

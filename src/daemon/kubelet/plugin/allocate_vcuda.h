@@ -1,9 +1,9 @@
 /*
  * Allocate with gpu-manager's two resources, cores and memory (kube_vocabulary = gpu-manager). For each container the kubelet
  * makes one call per resource, in any order. A call does not name its container, which is inferred from what pods request and
- * did not get yet (kube/gpu_manager/vcuda_choice.h). The call for cores makes the claim, with the pod's memory, on the cards
- * that a scheduler chose or else on the best ones. The call for memory gives nothing more; if its amount is not the pod's, it
- * is refused and the claim undone.
+ * did not get yet (kube/gpu_manager/vcuda_choice.h). The call for cores makes the claim, with the memory that the container
+ * requests, on the cards that a scheduler chose or else on the best ones. The call for memory gives nothing more. If its amount
+ * is not the one that the container requests, it is refused and the claim undone.
  *
  * The claim's key names the container and the kubelet's first device (pod_key.h). If the kubelet's list later shows the device
  * at another container with the same amounts, the claim moves there (reconcile.h). The claim ends with its pod, as in
@@ -36,7 +36,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
  */
 uint64_t vcuda_cards(struct vcuda *v, unsigned cores);
 
-/* Call when a kubelet has started. A container's second call that its predecessor did not make will not come. */
+/* Call when a kubelet has started. If the earlier kubelet made only one of a container's two calls, the other will not come. */
 void vcuda_kubelet_started(struct vcuda *v);
 
 struct vcuda_names vcuda_names(const struct vcuda *v);

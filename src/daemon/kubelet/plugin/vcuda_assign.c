@@ -116,7 +116,10 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	return r;
 }
 
-/* c->reply is from a new claim, or from that of an init container whose devices the kubelet gave to this container. */
+/*
+ * Makes c->reply from a new claim. If the kubelet gave an init container's devices to this container, makes the reply from the
+ * init container's claim instead.
+ */
 static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct vcuda *v = c->v;

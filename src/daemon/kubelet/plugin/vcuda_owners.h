@@ -15,7 +15,7 @@ struct plugin;
 
 struct vcuda_owners {
 	struct plugin *plugin;
-	/* containers that use an init container's claim, which owners_init() found, until owners_forget() */
+	/* containers that use the claim of an init container (owners_init()); kept until owners_forget() */
 	struct pod_container_list shares;
 };
 
@@ -34,5 +34,8 @@ bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t
 /* Finds, in the pod of `choice`, an init container's claim with the same amounts and with a device in `set`; else NULL. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/* Forgets `shares` of pods that have started, so no more calls come, or are gone; if `pods` is NULL, all. */
+/*
+ * Forgets the containers in `shares` whose pod is gone, or has started, since no more calls come for it. Forgets all if `pods`
+ * is NULL.
+ */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);

@@ -113,7 +113,7 @@ static bool is_same_pct(double a, double b)
 
 /*
  * A request without an amount asks for the whole card. Then a quota about equal to the card's memory is enough, because the
- * driver may have reported a slightly different total when the claim was made. `card` may be NULL for a parked claim.
+ * driver may have reported a slightly different total when the claim was made. `card` is NULL if the claim's card is missing.
  */
 static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const struct card *card)
 {

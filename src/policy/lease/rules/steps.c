@@ -4,7 +4,7 @@
 
 #define KNOWN 4 /* length_ns counts as known after more sync points than this */
 #define FADE 4
-/* A longer step counts as MOST x the usual length, as it may be an exception: a long prompt, or a thread without a CPU. */
+/* A step counts as at most MOST x the usual length, as it may be an exception: a long prompt, or a thread without a CPU. */
 #define MOST 2
 /* After this much charged time without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6

@@ -17,7 +17,7 @@ struct heap {
 	uint16_t rest[SLOTS];
 };
 
-/* Not searched in sim_va_list(), because that list has all large allocations too. */
+/* A list of its own: sim_va_list() has all large allocations too, so searching it would take longer. */
 static struct heap *heaps;
 
 static bool is_used(const struct heap *heap, uint32_t slot)

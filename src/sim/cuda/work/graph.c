@@ -1,4 +1,7 @@
-/* A graph runs its steps in the order in which they were added, which satisfies all edges. */
+/*
+ * A graph runs its steps in the order in which they were added, and keeps no edges. That order satisfies every edge from an
+ * earlier node to a later one. An edge that cuGraphAddDependencies() adds from a later node to an earlier one is ignored.
+ */
 #include <stdlib.h>
 #include <string.h>
 
