@@ -69,7 +69,7 @@ struct doorbell_list {
 	size_t count;
 };
 
-/* Adds the value that was last read. Returns false if the list is full. */
+/* Adds the doorbell with its value as last read, from which a ring differs. Returns false if the list is full. */
 bool doorbell_list_add(struct doorbell_list *list, const struct doorbell *b);
 
 /* Whether the kernel can wait on several words (Linux 5.16). If not, tenants must be polled. */

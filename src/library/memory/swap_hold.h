@@ -79,7 +79,7 @@ static inline void swap_leave_always(const bool *unused)
 
 /* The functions below are for swap.c and swap_quiesce.c. */
 
-/* Waits until no thread is inside. After patience_ns, restores the earlier state and returns false. */
+/* Closes the hold and waits until no thread is inside. After patience_ns, restores the earlier state and returns false. */
 bool swap_hold_close(uint64_t patience_ns);
 /* If has_room is false, calls that need no memory may enter; all other calls fail (SWAP_NO_ROOM). */
 void swap_hold_open(bool has_room);

@@ -208,7 +208,7 @@ struct tenant {
 struct debt {
 	uint64_t owner;
 	uint64_t turn_until, cap_until, certain_until, likely_until;
-	uint64_t refused_until; /* arbiter_refused_ns() */
+	uint64_t refused_until; /* until then the owner gets no new tenant; see arbiter_refused_ns() */
 };
 #define DEBTS_MAX 64
 

@@ -51,7 +51,11 @@ struct arbiter_config {
 	uint64_t idle_ns;
 	/* the only active tenant runs free once the other tenants were idle for this long */
 	uint64_t free_after_ns;
-	uint64_t start_grace_ns; /* longest uncharged time from GO to the first work */
+	/*
+	 * while others want the GPU, a lease is charged from its first work on, or from this long after its grant if that is
+	 * earlier
+	 */
+	uint64_t start_grace_ns;
 	/* a holder whose thread is held at the gate, but which launches nothing, counts as idle after this time */
 	uint64_t start_limit_ns;
 	/* bounds of the time from CLOSING to a drain's deadline, which usually is 4 x the predicted in-flight work */

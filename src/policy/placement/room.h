@@ -56,7 +56,7 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 	return tally->cards[kind] < count ? 0 : tally->shares[kind] / count;
 }
 
-/* By the kinds' prices: the room lost if a GPU of `all` changes from `before` to `now`. Negative if room is gained. */
+/* The loss of room, each kind's at its price, if a GPU of the tally `all` changes from `before` to `now`. Negative: a gain. */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 

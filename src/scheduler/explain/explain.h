@@ -1,6 +1,6 @@
 /*
  * Explains why a pod is where it is, or why it waits: its request, its shares, and for each node whether the GPUs (cards) would
- * serve the pod and what they lack. Uses only the model's present state: no I/O, no clock, no reservation.
+ * serve the pod and what they lack. Uses only the model's present state: does no I/O, reads no clock, and reserves nothing.
  * docs/reference/protocol.md lists the members of the JSON result. Call from the model's thread.
  */
 #pragma once

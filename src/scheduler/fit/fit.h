@@ -58,7 +58,7 @@ struct fit {
 void fit_begin(struct fit *fit, const struct request *request);
 /* Clears the caches. Call when interned strings of cards were freed: a new one may have the same address. */
 void fit_clear_caches(struct fit *fit);
-/* Sets the namespace's quota, and what its other pods use of it. Call after fit_begin(), which sets no quota. */
+/* Sets the namespace's quota, and how much of it other pods use. Call after fit_begin(), which removes the quota. */
 void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 		   const struct quota_amounts *used);
 /* Sets the histogram of frequent requests, for which the policy "fragmentation" keeps room. The histogram must stay valid. */

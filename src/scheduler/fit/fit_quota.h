@@ -20,7 +20,10 @@ struct fit_quota {
 	bool is_exceeded; /* cards were found, but together they exceed the quota */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound of what containers that run together use */
-	/* lower bound of what the pod's other shares use beside one share of the part set by fit_quota_set_part() */
+	/*
+	 * lower bound of the quota that the pod's other shares use at the same time as one share of the part set by
+	 * fit_quota_set_part()
+	 */
 	struct quota_amounts beside;
 };
 

@@ -105,6 +105,9 @@ uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, co
 
 struct quota_amounts inventory_shares_sum(const struct inventory_shares *shares);
 
-/* A card is charged the most that runs at once: an init container with earlier sidecars, or all others. Skips unknown cards. */
+/*
+ * Charges each card the most that the pod's shares on it use at once: those of an init container and of the sidecars started
+ * before it, or those of all containers that are no init containers, sidecars included. Skips unknown cards.
+ */
 void inventory_charge(struct inventory *inventory, const struct inventory_shares *shares);
 void inventory_discharge(struct inventory *inventory, const struct inventory_shares *shares);
