@@ -121,7 +121,9 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 {
 	json_t *request = json_deep_copy(change->members);
 
-	if (request && json_object_set_new(request, "name", client_name(tenant))) {
+	/* json_string() fails for a name that is not UTF-8. No tenant has such a name; the daemon refuses the empty name. */
+	if (request && json_object_set_new(request, "name", json_string(tenant)) &&
+	    json_object_set_new(request, "name", json_string(""))) {
 		json_decref(request);
 		return NULL;
 	}

@@ -358,10 +358,3 @@ void client_print_warnings(const char *command, const json_t *reply)
 			fprintf(stderr, "allot: %s: warning: %s\n", command, text);
 	}
 }
-
-json_t *client_name(const char *tenant)
-{
-	json_t *name = json_string(tenant);
-
-	return name ? name : json_string("");
-}

@@ -57,12 +57,6 @@ size_t client_take_fds(struct client *client, int *ret_fds, size_t most);
 
 void client_print_warnings(const char *command, const json_t *reply);
 
-/*
- * Returns a tenant's name for a request; NULL if out of memory. For a name that is not UTF-8, which no tenant has, it is "", which
- * the daemon refuses.
- */
-json_t *client_name(const char *tenant);
-
 static inline void cleanup_client_pointer(struct client **client)
 {
 	client_free(*client);

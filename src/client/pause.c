@@ -11,8 +11,8 @@ static int ask(struct client *client, const char *op, const char *name, const js
 {
 	const char *id = json_string_value(json_object_get(first, "id"));
 	int r = client_request(client, op,
-			       json_pack("{s:o, s:b, s:o*}", "name", client_name(id ? id : name),
-					 "poll", 1, "swap_out", swap_out ? json_true() : NULL),
+			       json_pack("{s:s, s:b, s:o*}", "name", id ? id : name, "poll", 1,
+					 "swap_out", swap_out ? json_true() : NULL),
 			       ret_reply, err);
 
 	if (r == -ENOENT)
@@ -47,7 +47,7 @@ int client_pause(struct client *client, const char *op, const char *name,
 {
 	cleanup_json json_t *reply = NULL;
 	int r = client_request(client, op,
-			       json_pack("{s:o, s:o*}", "name", client_name(name), "swap_out",
+			       json_pack("{s:s, s:o*}", "name", name, "swap_out",
 					 options->swap_out ? json_true() : NULL),
 			       &reply, err);
 

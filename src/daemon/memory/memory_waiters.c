@@ -263,9 +263,7 @@ struct grant_card memory_wait_card(struct node *node, const struct card *card)
 	struct promise_card p = node_promised(node, card, NULL);
 	return (struct grant_card){ .size_bytes = card->info.memory_bytes,
 				    .taken_bytes = node_taken_bytes(card, &p) + p.movable_bytes +
-						   gpu_watch_starting_bytes(node->watch,
-									    card->index) +
-						   card->returning_bytes,
+						   gpu_watch_starting_bytes(node->watch, card->index),
 				    .kept_bytes = card->kept_bytes };
 }
 

@@ -158,6 +158,7 @@ struct tenant {
 	double unauthorized_ns;
 	/* Time used beyond the charge, as the driver measures (arbiter_add_reading()). */
 	struct time_account unpaid;
+	struct time_account inherited; /* the part of `unpaid` with which the tenant began (debts.c) */
 
 	/* budget for pushing ahead of lower priorities (lease_priority.c): */
 	double budget_ns;

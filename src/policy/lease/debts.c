@@ -82,8 +82,13 @@ void debts_note(struct arbiter *a, struct tenant *t)
 	charge_fill_tokens(a, t);
 	bool is_ahead = ahead_ns(a, t) > (double)a->quantum_ns;
 	bool is_overdrawn = is_capped(t) && -t->tokens_ns > (double)a->quantum_ns;
-	uint64_t certain_ns = time_to_forget(t->unpaid.certain_ns, TIME_CERTAIN_NS);
-	uint64_t likely_ns = time_to_forget(t->unpaid.likely_ns, TIME_LIKELY_NS);
+	/* The owner's entry still has what the tenant inherited, and forgets it. */
+	uint64_t certain_ns = t->unpaid.certain_ns > t->inherited.certain_ns
+				      ? time_to_forget(t->unpaid.certain_ns, TIME_CERTAIN_NS)
+				      : 0;
+	uint64_t likely_ns = t->unpaid.likely_ns > t->inherited.likely_ns
+				     ? time_to_forget(t->unpaid.likely_ns, TIME_LIKELY_NS)
+				     : 0;
 	if (!is_ahead && !is_overdrawn && !certain_ns && !likely_ns)
 		return;
 	struct debt *d = entry_for(a, t->owner);
@@ -107,6 +112,7 @@ void debts_take_over(struct arbiter *a, struct tenant *t)
 	const struct debt *d = &a->debt[entry];
 	t->unpaid.certain_ns = unpaid_left(a, d->certain_until, TIME_CERTAIN_NS);
 	t->unpaid.likely_ns = unpaid_left(a, d->likely_until, TIME_LIKELY_NS);
+	t->inherited = t->unpaid;
 	t->has_inherited_debt = d->turn_until > a->clock;
 	if (t->has_inherited_debt)
 		t->vtime += (double)(d->turn_until - a->clock) / 100;

@@ -59,7 +59,7 @@ static double authorized_peak(const struct time_claim *k)
 
 static bool uses_gpu(const struct time_claim *k)
 {
-	return k->sampled > TIME_SLACK || k->peak_600ms > TIME_NOTHING;
+	return k->sampled > TIME_SLACK || (!k->is_excused && k->peak_600ms > TIME_NOTHING);
 }
 
 /* Sets the share of tenant `t` (time_policy.h). */
@@ -71,7 +71,7 @@ static void divide(struct time_claim *claim, unsigned count, struct time_claim *
 		const struct time_claim *k = &claim[i];
 
 		if (k != t)
-			lent -= k->peak_600ms;
+			lent -= k->is_excused ? k->sampled : fmax(k->peak_600ms, k->sampled);
 		if (k == t || uses_gpu(k)) {
 			promised += k->cores;
 			unpromised += k->cores > 0 ? 0 : 1;

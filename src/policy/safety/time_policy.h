@@ -61,6 +61,8 @@ bool time_is_over(struct time_account *account, const struct time_reading *readi
 /* One tenant on a GPU in one reading. Shares are of the GPU's time, 0 to 1. */
 struct time_claim {
 	double cores, limit; /* its guarantee, 0 if none; its cap, 1 if none */
+	/* Its time can't be compared, because its memory is or was moved: set peak_150ms and peak_600ms to 1. */
+	bool is_excused;
 	/* the largest shares charged in any 150 ms, and in any 600 ms, of the last second */
 	double peak_150ms, peak_600ms;
 	double charged, unauthorized; /* as in struct time_reading */
@@ -79,7 +81,7 @@ struct time_claim {
  * process without a tenant may work too. Its time is unknown. So then no time above the charge is certain, unless the tenant
  * was charged for no allowed work.
  *
- * A tenant's share is what the charges of the others leave, and at least its part by guarantees among the tenants that use the
+ * A tenant's share is what the charges and samples of the others leave, and at least its part by guarantees among the tenants that use the
  * GPU. Those without a guarantee divide what the guarantees leave. It is at most the tenant's cap.
  */
 void time_weigh(struct time_claim *claim, unsigned count, double busy, bool is_any_foreign);

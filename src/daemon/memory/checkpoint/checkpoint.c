@@ -35,6 +35,8 @@ struct checkpoint {
 	struct helper_order order;
 	uint64_t begun_ns, moved_ns, failed;
 	unsigned lost; /* helpers lost since a helper last answered */
+	/* the order's first helper was lost, or the place was PLACE_STUCK before the order */
+	bool is_place_unknown;
 	char error_text[HELPER_TEXT_MAX];
 	int fd, pidfd; /* socket and pidfd of the helper; -1: none */
 	struct loop_source *source, *timer;
@@ -172,6 +174,7 @@ int checkpoint_order(struct checkpoint *c, struct helper_order *order, struct er
 	c->order = *order;
 	c->begun_ns = clock_now_ns();
 	c->lost = 0;
+	c->is_place_unknown = before == PLACE_STUCK;
 	c->error_text[0] = '\0';
 	prepare_order(c, (enum checkpoint_goal)order->goal);
 	int r = send_order(c, err);
@@ -214,6 +217,7 @@ static void helper_lost(struct checkpoint *c, const char *why)
 		return;
 	}
 	c->lost++;
+	c->is_place_unknown = true;
 	bool is_out = c->place == PLACE_OUT;
 	prepare_order(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
 	if (send_order(c, &err) >= 0)
@@ -237,12 +241,13 @@ static void reply_ready(void *data, uint32_t events)
 		return;
 	}
 	answer.text[HELPER_TEXT_MAX - 1] = '\0';
-	bool was_leaving = c->place == PLACE_LEAVING, is_replacement = c->lost > 0;
+	bool was_leaving = c->place == PLACE_LEAVING;
 	c->lost = 0;
 	if (answer.result != HELPER_DONE)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", answer.text);
-	/* After an earlier helper was lost, only a helper that looked knows where the processes are. */
-	if (answer.result == HELPER_STUCK || (answer.result == HELPER_UNTRIED && is_replacement))
+	/* After STUCK, or after a lost helper, only a helper that looked knows where the processes are. */
+	if (answer.result == HELPER_STUCK ||
+	    (answer.result == HELPER_UNTRIED && c->is_place_unknown))
 		finish_order(c, PLACE_STUCK);
 	else if (answer.result == HELPER_DONE)
 		finish_order(c, was_leaving ? PLACE_OUT : PLACE_IN);

@@ -183,7 +183,10 @@ static enum helper_result restore_all(struct helper *k, struct error *err)
 		       !k->is_replaced)
 			k->is_replaced = sleep_or_sigterm(ROOM_POLL_NS);
 		if (r < 0)
-			return HELPER_NOT;
+			return find_by_state(k, CHECKPOINT_RUNNING) ||
+					       find_by_state(k, CHECKPOINT_LOCKED)
+				       ? HELPER_STUCK
+				       : HELPER_NOT;
 	}
 	if (run_steps(k, CHECKPOINT_IN, err) >= 0)
 		return HELPER_DONE;

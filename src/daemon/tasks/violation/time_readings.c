@@ -190,6 +190,7 @@ static bool find_claimants(const struct node *node, struct reading *reading)
 			reading->claim[reading->count] = (struct time_claim){
 				.cores = share.cores_pct / 100,
 				.limit = share.limit_pct / 100,
+				.is_excused = is_excused,
 				.peak_150ms = is_excused ? 1 : fmin(f.peak_150ms_pct / 100, 1),
 				.peak_600ms = is_excused ? 1 : fmin(f.peak_600ms_pct / 100, 1),
 				.charged = f.got_1s_pct / 100,
@@ -230,7 +231,8 @@ static bool add_samples(struct reading *reading, struct violations *violations,
 		const struct gpu_use *use = &c->use[i];
 		int index = claimant_of(reading, violations, use->pid);
 		if (index < 0) {
-			is_any_foreign |= use->share > TIME_SLACK && kill(use->pid, 0) == 0;
+			is_any_foreign |= use->share > TIME_SLACK &&
+					  (kill(use->pid, 0) == 0 || errno != ESRCH);
 			reading->busy = fmax(reading->busy - use->share, 0);
 			continue;
 		}

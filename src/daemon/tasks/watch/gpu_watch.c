@@ -161,13 +161,10 @@ bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *
 	return true;
 }
 
-/*
- * Returns memory that containers must not use: granted to tenants that do not hold it yet, kept for waiting tenants, or reserved
- * for containers that return from a checkpoint.
- */
+/* Returns memory that containers must not use: granted to tenants that do not hold it yet, or kept for waiting tenants. */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {
-	uint64_t bytes = card->kept_bytes + card->returning_bytes;
+	uint64_t bytes = card->kept_bytes;
 	struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)
 		for (unsigned d = 0; d < t->terms.device_count; d++) {

@@ -222,26 +222,6 @@ static void test_what_is_kept_is_not_promised(void **state)
 	client_kill(c_pid);
 }
 
-/* Memory reserved for a container that returns from a checkpoint. */
-static void test_what_is_reserved_for_a_return_is_not_granted(void **state)
-{
-	struct fixture *f = *state;
-	struct card *card = &f->node->card[0];
-	card->returning_bytes = 6 * GIB;
-	struct tenant *a = make(f, "a", 2, ""), *b = make(f, "b", 3, "");
-	int a_pid = ask_first(f, a);
-	fixture_until(f, granted(a) == 2 * GIB);
-	int b_pid = ask_first(f, b);
-	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
-	fixture_turn(f, 200);
-	assert_int_equal(granted(b), 0);
-	card->returning_bytes = 0;
-	node_grant_soon(f->node);
-	fixture_until(f, granted(b) == 3 * GIB);
-	client_kill(a_pid);
-	client_kill(b_pid);
-}
-
 static void test_growth_is_answered_at_once(void **state)
 {
 	struct fixture *f = *state;
@@ -423,7 +403,6 @@ int main(void)
 		test(test_a_list_of_other_pids_is_not_taken_for_strangers),
 		test(test_promises_and_grants_know_of_each_other),
 		test(test_what_is_kept_is_not_promised),
-		test(test_what_is_reserved_for_a_return_is_not_granted),
 		test(test_growth_is_answered_at_once),
 		test(test_an_ask_that_is_taken_back),
 		test(test_a_restart_keeps_grants),

@@ -207,6 +207,15 @@ static void test_unpaid_time_passes_on(void **state)
 	arbiter_set_owner(b.arbiter, other, 8);
 	arbiter_add_reading(b.arbiter, other, &idles, &unpaid);
 	assert_in_range(unpaid.likely_ns, before_ns - 100 * MS, before_ns);
+	/* It is forgotten, although tenants come and go. */
+	for (unsigned i = 0; i < 9; i++) {
+		arbiter_remove(b.arbiter, other);
+		bench_run_for(&b, SECOND);
+		other = bench_add(&b, 0, 10);
+		arbiter_set_owner(b.arbiter, other, 8);
+	}
+	arbiter_add_reading(b.arbiter, other, &idles, &unpaid);
+	assert_in_range(unpaid.likely_ns, before_ns - 2 * SECOND, before_ns - SECOND);
 	arbiter_remove(b.arbiter, honest);
 	arbiter_remove(b.arbiter, other);
 	/* What is not paid is forgotten with time, even while there are no tenants and so no steps. */

@@ -212,7 +212,7 @@ static void test_share(void **state)
 	k[0] = terms_of(0.1, 1, 0, 0.7);
 	k[1] = terms_of(0.5, 1, 1, 0.3);
 	time_weigh(k, 2, 1, false);
-	assert_true(is_about(k[0].share, 1 / 6.0) && is_about(k[1].share, 1));
+	assert_true(is_about(k[0].share, 1 / 6.0) && is_about(k[1].share, 5 / 6.0));
 	/* Tenants without a guarantee divide the rest. None can use another one to get more. */
 	k[0] = terms_of(0, 1, 0, 0.33);
 	k[1] = terms_of(0.5, 1, 1, 0.33);
@@ -225,6 +225,18 @@ static void test_share(void **state)
 	k[2] = terms_of(0, 1, 0.02, 0);
 	time_weigh(k, 3, 0.4, false);
 	assert_true(is_about(k[0].share, 0.96));
+	/* Several that never launch can't each count the same time as left. */
+	k[0] = terms_of(0, 1, 0, 0.33);
+	k[1] = terms_of(0.5, 0.5, 0.5, 0.33);
+	k[2] = terms_of(0, 1, 0, 0.33);
+	time_weigh(k, 3, 1, false);
+	assert_true(is_about(k[0].share, 0.25) && is_about(k[2].share, 0.25));
+	/* A tenant whose memory is off the GPU takes nothing from others. */
+	k[0] = terms_of(0, 1, 0, 0.7);
+	k[1] = terms_of(0.8, 1, 1, 0);
+	k[1].is_excused = true;
+	time_weigh(k, 2, 0.7, false);
+	assert_true(is_about(k[0].share, 1));
 	/* Guarantees of more than the GPU. */
 	k[0] = terms_of(0.8, 1, 1, 0.5);
 	k[1] = terms_of(0.8, 1, 1, 0.5);
