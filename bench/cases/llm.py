@@ -11,7 +11,6 @@ import json
 import os
 import statistics
 import tempfile
-import threading
 import time
 from dataclasses import dataclass
 
@@ -20,6 +19,7 @@ from harness.job import Failed
 from harness.load import LATE_S
 from harness.mps import plain_mps, threads
 from harness.result import Row, at_least, at_most
+from harness.sampled import sampled
 from harness.trainer import MODEL_S, Trainer, ready, series_of
 
 from .llm_figures import MS, server_figures, share_of
@@ -377,28 +377,10 @@ def measure_alone(bench, members, processes, alone):
     which NVML saw the GPU at work."""
     for member, process in zip(members, processes):
         if kind(member) not in {kind(other) for other in members[:members.index(member)]}:
-            with sampled(bench.machine.nvml.utilization_pct, LEAD_S + bench.settings.settle_s) as busy_pct:
+            with sampled(bench.machine.nvml.utilization_pct, SAMPLE_S, LEAD_S + bench.settings.settle_s) as busy_pct:
                 figures, = window(bench, [member], [process])
             # The last values may be of the time after the window.
             alone.setdefault(kind(member), []).append({**figures, "gpu_busy": statistics.mean(busy_pct[:-AFTER] or [0])})
-
-
-@contextlib.contextmanager
-def sampled(read, after_s):
-    """Yields a list, to which read() adds a value each SAMPLE_S, from after_s on."""
-    values, stop = [], threading.Event()
-
-    def work():
-        if not stop.wait(after_s):
-            while not stop.wait(SAMPLE_S):
-                values.append(read())
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        yield values
-    finally:
-        stop.set()
-        thread.join()
 
 
 def most_of_alone(members, figures):

@@ -2,7 +2,6 @@
 together, the GPU has room for three, and each does the same amount of work."""
 
 import itertools
-import threading
 import time
 from dataclasses import dataclass, field
 
@@ -11,6 +10,7 @@ from harness.job import Failed
 from harness.load import Kernel
 from harness.result import Row, at_least, at_most
 from harness.room import Room
+from harness.sampled import sampled
 
 TASKS = 6
 ROOM = 3
@@ -101,15 +101,7 @@ class Scene:
 
     def watch(self, tasks, limit_s, are_tenants):
         """Watches the tasks until they have ended."""
-        batch = Batch(tasks)
-        stop = threading.Event()
-
-        def sample():
-            while not stop.wait(SAMPLE_S):
-                batch.used.append(self.machine.nvml.memory().used)
-        sampler = threading.Thread(target=sample, daemon=True)
-        sampler.start()
-        try:
+        with sampled(lambda: self.machine.nvml.memory().used, SAMPLE_S) as used:
             deadline = time.monotonic() + limit_s
             while any(task.status is None for task in tasks):
                 if time.monotonic() > deadline:
@@ -117,10 +109,7 @@ class Scene:
                     raise Failed(f"not at their ends within {limit_s:g} s: {', '.join(late)}")
                 self.update(tasks, self.states() if are_tenants else {})
                 time.sleep(SAMPLE_S)
-        finally:
-            stop.set()
-            sampler.join()
-        return batch
+        return Batch(tasks, used)
 
     @staticmethod
     def update(tasks, states):
